@@ -1,0 +1,111 @@
+//! The sections about the world: PLAYBOOK, goals, readings, what changed.
+
+use super::escape::{count, line, quoted};
+use super::input::Input;
+use super::section::{Item, Section, Topic, Trust};
+use crate::model::goal;
+use crate::world::observation::Doc;
+use crate::world::reading::{self, Reading};
+
+const KIB: usize = 1024;
+const PLAYBOOK: usize = 16 * KIB;
+const GOAL: usize = 8 * KIB;
+const READING: usize = 8 * KIB;
+const CHANGES: usize = 16 * KIB;
+const ERROR: usize = 2 * KIB;
+
+/// PLAYBOOK.md: absent, whole or broken, and never one for another.
+pub(super) fn playbook(input: &Input<'_>) -> Section {
+    const FILE: &str = "PLAYBOOK.md";
+    let item = match &input.docs.playbook {
+        Doc::Absent => return Section::of(Topic::Playbook, Vec::new()).note("there is none"),
+        Doc::Text { text, .. } => {
+            Item::new("file", FILE, trust_of(input, FILE, &input.docs.playbook), text, PLAYBOOK)
+        }
+        Doc::Broken { error } => Item::new("broken file", FILE, Trust::Looop, error, ERROR),
+    };
+    Section::of(Topic::Playbook, vec![item])
+}
+
+/// Who wrote a file: a decider, if a move of one put exactly these bytes there.
+fn trust_of(input: &Input<'_>, path: &str, doc: &Doc) -> Trust {
+    let written = input.ledger.written.get(path).copied();
+    if written.is_some() && written == doc.digest() { Trust::Decider } else { Trust::Owner }
+}
+
+/// All goals, also those that cannot be used.
+pub(super) fn goals(input: &Input<'_>) -> Section {
+    let mut items: Vec<Item> =
+        input.docs.goals.iter().filter_map(|(id, doc)| goal_item(input, id, doc)).collect();
+    let odd = input.docs.odd.iter().map(|name| {
+        Item::new("broken goal", name, Trust::External, "", 0)
+            .fact("its file name cannot be used, no move can touch it")
+    });
+    items.extend(odd);
+    let section = Section::of(Topic::Goals, items);
+    if section.items.is_empty() { section.note("there are none") } else { section }
+}
+
+fn goal_item(input: &Input<'_>, id: &str, doc: &Doc) -> Option<Item> {
+    match doc {
+        Doc::Absent => None,
+        Doc::Broken { error } => Some(Item::new("broken goal", id, Trust::Looop, error, ERROR)),
+        Doc::Text { text, .. } => {
+            let item = Item::new("goal", id, trust_of(input, &format!("goals/{id}.md"), doc), text, GOAL);
+            let problems = goal::parse(text).problems;
+            Some(if problems.is_empty() {
+                item
+            } else {
+                item.fact(format!("problem {}", quoted(&problems.join("; "))))
+            })
+        }
+    }
+}
+
+/// All readings.
+pub(super) fn readings(input: &Input<'_>) -> Section {
+    let items: Vec<Item> =
+        input.readings.iter().map(|(name, reading)| reading_item(input, name, reading)).collect();
+    let section = Section::of(Topic::Readings, items);
+    if section.items.is_empty() { section.note("there are none") } else { section }
+}
+
+fn reading_item(input: &Input<'_>, name: &str, reading: &Reading) -> Item {
+    let mut body = format!("signal: {}", reading.signal);
+    if !reading.detail.is_null() {
+        body = format!("{body}\ndetail: {}", reading.detail);
+    }
+    let item = Item::new("reading", name, reading_trust(input, name, reading), &body, READING);
+    if reading.failed { item.fact("failed") } else { item }
+}
+
+/// A sensor that a decider wrote cannot vouch for itself.
+fn reading_trust(input: &Input<'_>, name: &str, reading: &Reading) -> Trust {
+    let by_decider = input.docs.sensors.get(name).is_some_and(|sensor| {
+        let written = input.ledger.written.get(&format!("sensors/{}", sensor.file));
+        written.is_some() && written == sensor.digest.as_ref()
+    });
+    match reading.trust {
+        reading::Trust::Owner if !by_decider => Trust::Owner,
+        reading::Trust::Owner | reading::Trust::External => Trust::External,
+    }
+}
+
+/// What changed, and why the decider is asked if nothing did.
+pub(super) fn changes(input: &Input<'_>) -> Section {
+    let lines: Vec<String> = input.changes.iter().map(|change| line(&change.text(), KIB)).collect();
+    let mut items = Vec::new();
+    if !lines.is_empty() {
+        let trust = if input.changes.iter().all(|change| change.reading().is_none()) {
+            Trust::Looop
+        } else {
+            Trust::External
+        };
+        items.push(Item::new("changes", "", trust, &lines.join("\n"), CHANGES).fact(count(lines.len())));
+    }
+    if let Some(forced) = input.forced {
+        items.push(Item::new("reason", "", Trust::Looop, &line(&forced.text(), KIB), KIB));
+    }
+    let section = Section::of(Topic::Changes, items);
+    if section.items.is_empty() { section.note("nothing changed") } else { section }
+}

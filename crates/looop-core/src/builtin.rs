@@ -1,0 +1,272 @@
+//! The built-in decider: serves goals that carry a recipe. Free, and asked at each beat.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::ledger::state::{GoalRecord, Ledger};
+use crate::model::goal::{self, Goal};
+use crate::model::moves::{Move, Proposal};
+use crate::model::name::Name;
+use crate::model::outcome::Ended;
+use crate::time::{Now, span_text};
+use crate::world::condition;
+use crate::world::observation::{Checked, Doc, Observation};
+use crate::world::reading::Reading;
+
+/// Attempts after which a person is asked.
+const ATTEMPTS: u32 = 3;
+
+/// Whether a goal wants something done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// It does, and this is why.
+    Ready(String),
+    /// It is as it should be.
+    Holds(String),
+    /// It is not due yet.
+    NotDue(Duration),
+    /// Its `when` does not hold.
+    Unmet(String),
+    /// Its check gives no answer.
+    CheckError(String),
+    /// It says nothing that a machine could tell.
+    Prose,
+}
+
+/// Tells whether a goal wants something done: its check fails, its `every` is due, or its `when` alone holds.
+pub fn readiness(
+    goal: &Goal,
+    record: &GoalRecord,
+    checked: Option<&Checked>,
+    readings: &BTreeMap<String, Reading>,
+    now: &Now,
+) -> Readiness {
+    if let Some(text) = &goal.when {
+        match condition::parse(text) {
+            Ok(when) if when.holds(readings) => {}
+            Ok(_) => return Readiness::Unmet(text.clone()),
+            Err(problem) => return Readiness::CheckError(format!("when: {problem}")),
+        }
+    }
+    if goal.check.is_some() {
+        match checked.map(|checked| &checked.ended) {
+            Some(Ended::Exited(0)) | None => {}
+            Some(Ended::Exited(1)) => return Readiness::Ready("its check fails".to_owned()),
+            Some(ended) => return Readiness::CheckError(format!("its check gave {}", ended.text())),
+        }
+    }
+    match (goal.every, &record.served) {
+        (Some(every), None) => {
+            Readiness::Ready(format!("it is due every {} and was never served", span_text(every)))
+        }
+        (Some(every), Some(served)) => {
+            let left = every.saturating_sub(now.since(served));
+            if left.is_zero() {
+                Readiness::Ready(format!("it is due every {}", span_text(every)))
+            } else {
+                Readiness::NotDue(left)
+            }
+        }
+        (None, _) if goal.check.is_some() => Readiness::Holds("its check holds".to_owned()),
+        (None, _) => match &goal.when {
+            Some(when) => Readiness::Ready(format!("{when} holds")),
+            None => Readiness::Prose,
+        },
+    }
+}
+
+/// How the built-in decider sees a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It can be served now, for this reason.
+    Servable(String),
+    /// Its recipe was tried often enough; a person has to look.
+    Exhausted(String),
+    /// It cannot or need not be served now.
+    Not(Idle),
+}
+
+/// Why a goal is not served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// It is as it should be.
+    Holds(String),
+    /// It is due again after this long.
+    NotDue(Duration),
+    /// Its `when` does not hold.
+    Unmet(String),
+    /// Its check or condition gives no answer.
+    CheckError(String),
+    /// It has a recipe and nothing that makes it due.
+    NeverDue,
+    /// It is prose.
+    Prose,
+    /// It waits for an answer to this ask.
+    Waits(String),
+    /// It is ready and has no recipe.
+    NoRecipe(String),
+    /// It is ready and its recipe is a worker.
+    NeedsWorker(String),
+    /// Its file cannot be used.
+    Broken(String),
+}
+
+impl Idle {
+    fn text(&self) -> String {
+        match self {
+            Self::Holds(why) => why.clone(),
+            Self::NotDue(left) => format!("due again in {}", span_text(*left)),
+            Self::Unmet(when) => format!("{when} does not hold"),
+            Self::CheckError(error) | Self::Broken(error) => error.clone(),
+            Self::NeverDue => "its recipe never becomes due: give it a check, an every or a when".to_owned(),
+            Self::Prose => "it is prose: only a model can serve it".to_owned(),
+            Self::Waits(ask) => format!("it waits for your answer to {ask}"),
+            Self::NoRecipe(why) => format!("{why}, and it has no recipe: only a model can serve it"),
+            Self::NeedsWorker(why) => {
+                format!("{why}, and its recipe is a worker, which this version cannot start")
+            }
+        }
+    }
+
+    /// The word under which goals are counted when nothing is to be done.
+    fn word(&self) -> &'static str {
+        match self {
+            Self::Holds(_) => "as it should be",
+            Self::NotDue(_) | Self::Unmet(_) => "not due",
+            Self::Waits(_) => "waiting for your answer",
+            Self::Prose | Self::NoRecipe(_) => "for a model to serve",
+            Self::NeedsWorker(_) => "for a worker to serve",
+            Self::CheckError(_) | Self::NeverDue | Self::Broken(_) => "broken",
+        }
+    }
+}
+
+impl Standing {
+    /// The standing in words.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Servable(text) | Self::Exhausted(text) => text.clone(),
+            Self::Not(idle) => idle.text(),
+        }
+    }
+}
+
+/// What the built-in decider chose, and how it sees each goal.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The move, with the reason for it.
+    pub pick: Option<(Proposal, String)>,
+    /// Every goal's standing.
+    pub standings: BTreeMap<String, Standing>,
+}
+
+/// Chooses among the servable goals the one of highest priority that was longest unserved.
+pub fn choose(
+    ledger: &Ledger,
+    seen: &Observation,
+    readings: &BTreeMap<String, Reading>,
+    now: &Now,
+) -> Choice {
+    let mut standings = BTreeMap::new();
+    let mut best: Option<(Rank, String, Goal)> = None;
+    for (id, doc) in &seen.docs.goals {
+        let (parsed, standing) = match doc {
+            Doc::Text { text, .. } => {
+                let parsed = goal::parse(text);
+                let standing = standing(ledger, id, &parsed, seen.checks.get(id), readings, now);
+                (parsed, standing)
+            }
+            Doc::Broken { error } => (Goal::default(), Standing::Not(Idle::Broken(error.clone()))),
+            Doc::Absent => continue,
+        };
+        if !matches!(standing, Standing::Not(_)) {
+            let rank = rank(ledger, id, &parsed, now);
+            if best.as_ref().is_none_or(|(top, ..)| rank > *top) {
+                best = Some((rank, id.clone(), parsed));
+            }
+        }
+        standings.insert(id.clone(), standing);
+    }
+    let pick = best.and_then(|(_, id, goal)| {
+        Some((proposal(&id, &goal, &standings[&id])?, pick_reason(&id, &standings[&id])))
+    });
+    Choice { pick, standings }
+}
+
+type Rank = (i64, Duration);
+
+fn rank(ledger: &Ledger, id: &str, goal: &Goal, now: &Now) -> Rank {
+    let unserved = ledger.goal(id).served.map_or(Duration::MAX, |served| now.since(&served));
+    (goal.priority, unserved)
+}
+
+fn standing(
+    ledger: &Ledger,
+    id: &str,
+    goal: &Goal,
+    checked: Option<&Checked>,
+    readings: &BTreeMap<String, Reading>,
+    now: &Now,
+) -> Standing {
+    let record = ledger.goal(id);
+    let why = match readiness(goal, &record, checked, readings, now) {
+        Readiness::Ready(why) => why,
+        Readiness::Holds(why) => return Standing::Not(Idle::Holds(why)),
+        Readiness::NotDue(left) => return Standing::Not(Idle::NotDue(left)),
+        Readiness::Unmet(when) => return Standing::Not(Idle::Unmet(when)),
+        Readiness::CheckError(error) => return Standing::Not(Idle::CheckError(error)),
+        Readiness::Prose if goal.run.is_some() => return Standing::Not(Idle::NeverDue),
+        Readiness::Prose => return Standing::Not(Idle::Prose),
+    };
+    if let Some(ask) = &record.ask {
+        return Standing::Not(Idle::Waits(ask.clone()));
+    }
+    match (&goal.run, &goal.worker) {
+        (None, None) => Standing::Not(Idle::NoRecipe(why)),
+        (None, Some(_)) => Standing::Not(Idle::NeedsWorker(why)),
+        (Some(_), _) if record.attempts >= ATTEMPTS => {
+            let last = record.last.as_deref().unwrap_or("no result");
+            Standing::Exhausted(format!("{why} after {} attempts; the last: {last}", record.attempts))
+        }
+        (Some(_), _) => Standing::Servable(why),
+    }
+}
+
+fn pick_reason(id: &str, standing: &Standing) -> String {
+    format!("goal {id}: {}", standing.text())
+}
+
+fn proposal(id: &str, goal: &Goal, standing: &Standing) -> Option<Proposal> {
+    let name = Name::new(id).ok()?;
+    let action = match standing {
+        Standing::Servable(_) => {
+            Move::RunShell { cmd: goal.run.clone()?, reason: Some(format!("recipe of goal {id}")) }
+        }
+        Standing::Exhausted(why) => Move::AskHuman {
+            prompt: format!(
+                "Goal \"{id}\" does not get there: {why}. Its recipe is `{}`. Mend the goal or the world, then answer \
+                 \"again\" to have it tried again, or archive the goal.",
+                goal.run.as_deref().unwrap_or("")
+            ),
+            options: vec!["again".to_owned()],
+            reference: Some(format!("goals/{id}.md")),
+        },
+        Standing::Not(_) => return None,
+    };
+    Some(Proposal { goal: Some(name), ..Proposal::of(action) })
+}
+
+/// One stable line about why there is nothing to do.
+pub fn nothing_text(choice: &Choice) -> String {
+    if choice.standings.is_empty() {
+        return "there are no goals; write one with `looop goal write <id>`".to_owned();
+    }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for standing in choice.standings.values() {
+        if let Standing::Not(idle) = standing {
+            *counts.entry(idle.word()).or_default() += 1;
+        }
+    }
+    let said: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    format!("no goal to serve: {}", said.join(", "))
+}

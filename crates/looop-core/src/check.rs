@@ -1,0 +1,92 @@
+//! Invariants over the log, for tests, simulation and `doctor`.
+
+use std::collections::BTreeSet;
+
+use crate::ledger::entry::{Entry, Line};
+use crate::ledger::fold::apply_line;
+use crate::ledger::state::Ledger;
+use crate::model::plan::Act;
+
+/// Looks for broken invariants in a log that begins with an empty ledger. Each line says one.
+pub fn violations(lines: &[Line]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut ledger = Ledger::default();
+    let mut seen = Seen::default();
+    for line in lines {
+        if line.seq != ledger.seq + 1 {
+            found.push(format!("line {} follows line {}", line.seq, ledger.seq));
+        }
+        for entry in &line.entries {
+            seen.look(line.seq, entry, &mut found);
+        }
+        apply_line(&mut ledger, line);
+    }
+    found
+}
+
+#[derive(Default)]
+struct Seen {
+    runs: BTreeSet<u64>,
+    open_run: Option<u64>,
+    open_beat: Option<u64>,
+    sessions: BTreeSet<String>,
+}
+
+impl Seen {
+    fn look(&mut self, seq: u64, entry: &Entry, found: &mut Vec<String>) {
+        match entry {
+            Entry::DecideStarted { run, session, .. } => {
+                self.fresh_session(seq, session, found);
+                if let Some(open) = self.open_run.replace(run.0) {
+                    found.push(format!("line {seq}: decide {} starts while {open} is under way", run.0));
+                }
+                if !self.runs.insert(run.0) {
+                    found.push(format!("line {seq}: decide {} starts twice", run.0));
+                }
+            }
+            Entry::Decided { run, .. } | Entry::Failed { run, .. } => {
+                if self.open_run.take() != Some(run.0) {
+                    found.push(format!("line {seq}: decide {} ends, which is not under way", run.0));
+                }
+            }
+            Entry::Overtaken { .. } => self.open_run = None,
+            Entry::Intended { beat, plan, .. } => {
+                if let Act::Hosted { session } = &plan.act {
+                    self.fresh_session(seq, session, found);
+                }
+                if let Some(open) = self.open_beat.replace(beat.0) {
+                    found.push(format!("line {seq}: beat {} acts while {open} is acting", beat.0));
+                }
+            }
+            Entry::Restarted { beat, session } => {
+                self.fresh_session(seq, session, found);
+                if self.open_beat != Some(beat.0) {
+                    found.push(format!("line {seq}: beat {} restarts, which is not acting", beat.0));
+                }
+            }
+            Entry::Finished { beat, .. } => {
+                if self.open_beat.take() != Some(beat.0) {
+                    found.push(format!("line {seq}: beat {} finishes, which is not acting", beat.0));
+                }
+            }
+            Entry::Seeded { .. }
+            | Entry::Saw { .. }
+            | Entry::Flapping { .. }
+            | Entry::Skipped { .. }
+            | Entry::Rejected { .. }
+            | Entry::Asked { .. }
+            | Entry::Answered { .. }
+            | Entry::Dismissed { .. }
+            | Entry::Paused { .. }
+            | Entry::Resumed
+            | Entry::Dropped { .. }
+            | Entry::Stopped { .. } => {}
+        }
+    }
+
+    fn fresh_session(&mut self, seq: u64, session: &str, found: &mut Vec<String>) {
+        if !self.sessions.insert(session.to_owned()) {
+            found.push(format!("line {seq}: session {session} is used twice"));
+        }
+    }
+}

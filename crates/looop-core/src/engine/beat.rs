@@ -1,0 +1,323 @@
+//! From what was seen to the decision to act, to ask, or to do nothing.
+
+use std::collections::BTreeMap;
+
+use super::io::{DecideOrder, Effect, Reply};
+use super::machine::{Engine, Look};
+use crate::admit::{Admission, Context, admit, file_digests, session_name};
+use crate::brief;
+use crate::builtin::{self, Choice, Readiness};
+use crate::gate::{Asking, Verdict, Why, flappers, gate, paused};
+use crate::ledger::entry::{Cause, Entry, Force};
+use crate::model::digest::Digest;
+use crate::model::goal;
+use crate::model::plan::{Author, RunId};
+use crate::time::Now;
+use crate::world::baseline::{Change, Delta, Items, diff, items};
+use crate::world::observation::{Doc, Observation};
+use crate::world::probe::{is_overdue, ready_goals, with_probes};
+use crate::world::reading::Reading;
+
+/// What a beat works with.
+struct Scene<'a> {
+    look: Look,
+    seen: &'a Observation,
+    readings: BTreeMap<String, Reading>,
+    items: Items,
+    changes: Vec<Change>,
+    ready: Vec<String>,
+}
+
+impl Engine {
+    /// A beat that could not see the world does nothing and says why.
+    pub(super) fn blind(&mut self, error: String, now: &Now) {
+        let Some(look) = self.look.take() else { return };
+        for id in look.dry {
+            self.reply(id, Reply::Refused { reason: error.clone() });
+        }
+        self.last_failed = true;
+        self.end_idle(look.cause, Why::BadFile { error }, (Vec::new(), None), now);
+    }
+
+    pub(super) fn sensed(&mut self, seen: &Observation, now: &Now) {
+        if let Some(error) = seen.broken.first() {
+            // What was not seen must not look as if it were gone.
+            return self.blind(error.clone(), now);
+        }
+        let Some(look) = self.look.take() else { return };
+        self.note_policy(&seen.docs);
+        self.fold_letters(seen, now);
+        let readings = with_probes(&self.ledger, seen, now, &self.setup.limits);
+        let items = items(&seen.docs, &readings);
+        let changes = diff(&self.ledger.baseline, &items);
+        let ready = ready_goals(&self.ledger, seen, &readings, now);
+        let scene = Scene { look, seen, readings, items, changes, ready };
+        for id in scene.look.dry.clone() {
+            let reply = self.dry_run(&scene, now);
+            self.reply(id, reply);
+        }
+        if !scene.look.dry.is_empty() && self.beat_waiters.is_empty() {
+            return;
+        }
+        self.note_seen(&scene, now);
+        self.push(Effect::Snapshots(scene.readings.clone()));
+        self.last_failed = false;
+        self.last_why = None;
+        self.choose(&scene, now);
+    }
+
+    /// Letters become entries: new asks, answers, and asks whose letter is gone.
+    fn fold_letters(&mut self, seen: &Observation, now: &Now) {
+        for (id, ask) in &seen.letters.asks {
+            if !self.ledger.asks.contains_key(id) {
+                let (ask, from, prompt) = (id.clone(), ask.from.clone(), ask.prompt.clone());
+                let goal = seen.letters.asks[id].goal.clone();
+                self.log(Entry::Asked { ask, from, prompt, goal }, now);
+            }
+        }
+        for (id, answer) in &seen.letters.answers {
+            if self.ledger.asks.contains_key(id) {
+                self.log(Entry::Answered { ask: id.clone(), text: answer.text.clone() }, now);
+            }
+            self.push(Effect::Settle(id.clone()));
+        }
+        // A letter that cannot be read is not gone.
+        let is_broken = |id: &str| {
+            let letter = format!("asks/{id}.json");
+            seen.letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
+        };
+        let gone: Vec<String> =
+            self.ledger.asks.keys().filter(|id| !seen.letters.asks.contains_key(*id)).cloned().collect();
+        for ask in gone.into_iter().filter(|id| !is_broken(id)) {
+            self.log(Entry::Dismissed { ask }, now);
+        }
+    }
+
+    /// Logs which readings changed since the beat before and which goals are ready, if that is news.
+    fn note_seen(&mut self, scene: &Scene<'_>, now: &Now) {
+        let sensors = || scene.readings.iter().filter(|(name, _)| !name.starts_with("sys-"));
+        let known = |name: &str| self.ledger.readings.get(name).map(|record| record.digest);
+        let mut changed: BTreeMap<String, Option<Digest>> = sensors()
+            .filter(|(name, reading)| known(name) != Some(reading.digest()))
+            .map(|(name, reading)| (name.clone(), Some(reading.digest())))
+            .collect();
+        let gone = self.ledger.readings.keys().filter(|name| !scene.readings.contains_key(*name));
+        changed.extend(gone.map(|name| (name.clone(), None)));
+        let was: Vec<&String> =
+            self.ledger.goals.iter().filter(|(_, r)| r.ready.is_some()).map(|(id, _)| id).collect();
+        let ready = (!was.iter().copied().eq(scene.ready.iter())).then(|| scene.ready.clone());
+        let held = self.held(scene, now);
+        if changed.is_empty() && ready.is_none() && held.is_empty() {
+            self.quiet = self.quiet.saturating_add(1);
+            return;
+        }
+        let before: Vec<String> =
+            flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
+        let quiet = if changed.is_empty() { 0 } else { std::mem::take(&mut self.quiet) };
+        self.log(Entry::Saw { readings: changed, quiet, ready, held }, now);
+        let after: Vec<String> =
+            flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
+        for reading in after.into_iter().filter(|name| !before.contains(name)) {
+            self.log(Entry::Flapping { reading }, now);
+        }
+    }
+
+    /// Goals whose recipe was tried and that are as they should be now.
+    fn held(&self, scene: &Scene<'_>, now: &Now) -> Vec<String> {
+        let tried = self.ledger.goals.iter().filter(|(_, record)| record.attempts > 0);
+        let holds = |(id, record): (&String, &crate::ledger::state::GoalRecord)| {
+            let text = scene.seen.docs.goals.get(id).and_then(Doc::text)?;
+            let parsed = goal::parse(text);
+            let checked = scene.seen.checks.get(id);
+            let state = builtin::readiness(&parsed, record, checked, &scene.readings, now);
+            let fine = match state {
+                Readiness::Holds(_) | Readiness::Unmet(_) => true,
+                Readiness::NotDue(_) => parsed.check.is_some() || record.last.as_deref() == Some("done"),
+                Readiness::Ready(_) | Readiness::CheckError(_) | Readiness::Prose => false,
+            };
+            fine.then(|| id.clone())
+        };
+        tried.filter_map(holds).collect()
+    }
+
+    fn choose(&mut self, scene: &Scene<'_>, now: &Now) {
+        if let Some(error) = bad_file(scene.seen) {
+            return self.skip(scene, Why::BadFile { error }, None, now);
+        }
+        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, now);
+        let may_act = self.setup.builtin && !self.stopping && paused(&self.ledger, now).is_none();
+        if may_act
+            && self.ledger.acting.is_none()
+            && let Some((proposal, why)) = choice.pick.clone()
+        {
+            let cx = Context {
+                ledger: &self.ledger,
+                docs: &scene.seen.docs,
+                limits: &self.setup.limits,
+                now,
+                author: Author::Builtin,
+                rests: None,
+            };
+            match admit(&cx, proposal) {
+                Admission::Execute(plan) => {
+                    let context = (scene.look.cause, scene.changes.clone(), Some(why));
+                    return self.intend(*plan, Some(context), now);
+                }
+                Admission::Reject(error) | Admission::Overtaken(error) => {
+                    let why = Why::NothingReady { reason: format!("{why}, but {error}") };
+                    return self.skip(scene, why, None, now);
+                }
+            }
+        }
+        self.ask_paid(scene, &choice, now);
+    }
+
+    fn ask_paid(&mut self, scene: &Scene<'_>, choice: &Choice, now: &Now) {
+        if let Some(deciding) = &self.ledger.deciding {
+            let with = format!("decide {} by {}", deciding.run, deciding.decider);
+            return self.skip(scene, Why::Busy { with }, None, now);
+        }
+        match self.verdict(scene, choice, now) {
+            Verdict::Decide { forced, reserve_usd } => self.start_decide(scene, forced, reserve_usd, now),
+            Verdict::Skip(why) => {
+                // Where there is no model, the built-in decider's noop is the decision that has seen the world.
+                let sees = Delta::between(&self.ledger.baseline, &scene.items);
+                let commits = matches!(why, Why::NothingReady { .. }) && !sees.is_empty();
+                self.skip(scene, why, commits.then_some(sees), now);
+            }
+        }
+    }
+
+    fn verdict(&self, scene: &Scene<'_>, choice: &Choice, now: &Now) -> Verdict {
+        let Some(paid) = self.paid() else {
+            let shut = self.stopping.then_some(Why::Stopping).or_else(|| paused(&self.ledger, now));
+            let reason = builtin::nothing_text(choice);
+            return Verdict::Skip(shut.unwrap_or(Why::NothingReady { reason }));
+        };
+        let failing = scene.readings.values().any(|reading| reading.failed);
+        let asking = Asking {
+            changes: &scene.changes,
+            by_person: scene.look.by_person,
+            free: paid.free,
+            open_work: !scene.ready.is_empty() || failing,
+            policy: self.policy,
+            deciders: self.setup.paid.len(),
+            stopping: self.stopping,
+        };
+        gate(&self.ledger, &asking, now, &self.setup.limits)
+    }
+
+    /// The paid decider whose turn it is: each failure moves on to the next of the list.
+    fn paid(&self) -> Option<&super::machine::PaidDecider> {
+        let failed = self.ledger.failures.as_ref().map_or(0, |failures| failures.count as usize);
+        let count = self.setup.paid.len().max(1);
+        self.setup.paid.get(failed % count)
+    }
+
+    fn start_decide(&mut self, scene: &Scene<'_>, forced: Option<Force>, reserved_usd: f64, now: &Now) {
+        let Some(decider) = self.paid().map(|paid| paid.name.clone()) else { return };
+        let brief = self.brief(scene, forced.as_ref(), now);
+        let run = RunId(self.ledger.runs + 1);
+        let session = session_name(&self.ledger, "decide");
+        self.log(
+            Entry::DecideStarted {
+                beat: self.next_beat(),
+                run,
+                session: session.clone(),
+                decider: decider.clone(),
+                cause: scene.look.cause,
+                forced,
+                changes: scene.changes.clone(),
+                sees: Delta::between(&self.ledger.baseline, &scene.items),
+                files: file_digests(&scene.seen.docs),
+                reserved_usd,
+            },
+            now,
+        );
+        self.adopted = false;
+        self.push(Effect::Decide(Box::new(DecideOrder { run, session, decider, brief })));
+    }
+
+    fn brief(&self, scene: &Scene<'_>, forced: Option<&Force>, now: &Now) -> String {
+        let fairness = self.fairness(scene, now);
+        let input = brief::Input {
+            ledger: &self.ledger,
+            docs: &scene.seen.docs,
+            readings: &scene.readings,
+            changes: &scene.changes,
+            flapping: &flappers(&self.ledger, &self.setup.limits),
+            forced,
+            fairness: &fairness,
+            now,
+            limits: &self.setup.limits,
+            secret: scene.seen.secret,
+            catalogue_in_text: true,
+            workers_available: false,
+        };
+        brief::compose(&input).render()
+    }
+
+    fn fairness(&self, scene: &Scene<'_>, now: &Now) -> Vec<brief::Standing> {
+        let mut rows: Vec<brief::Standing> = scene
+            .seen
+            .docs
+            .goals
+            .keys()
+            .map(|id| brief::Standing {
+                goal: id.clone(),
+                unserved: self.ledger.goal(id).served.map(|served| now.since(&served)),
+                ready: scene.ready.contains(id),
+                overdue: is_overdue(&self.ledger, id, now, &self.setup.limits),
+            })
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.unserved.unwrap_or(std::time::Duration::MAX)));
+        rows
+    }
+
+    fn dry_run(&self, scene: &Scene<'_>, now: &Now) -> Reply {
+        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, now);
+        let verdict = match (&choice.pick, bad_file(scene.seen)) {
+            (_, Some(error)) => format!("would do nothing: {error}"),
+            (Some((proposal, why)), None) if self.setup.builtin && paused(&self.ledger, now).is_none() => {
+                format!("the built-in decider would propose {}: {why}", proposal.action.action())
+            }
+            _ => match self.verdict(scene, &choice, now) {
+                Verdict::Decide { forced, .. } => {
+                    let name = self.paid().map_or("nobody", |paid| paid.name.as_str());
+                    let reason = forced.map_or_else(|| "the world changed".to_owned(), |force| force.text());
+                    format!("would ask {name}: {reason}")
+                }
+                Verdict::Skip(why) => format!("would do nothing: {}", why.text(now)),
+            },
+        };
+        Reply::DryRun {
+            brief: self.brief(scene, None, now),
+            verdict,
+            changes: scene.changes.iter().map(Change::text).collect(),
+        }
+    }
+
+    /// Ends a beat that does nothing. The same nothing for the same reason is not written twice.
+    fn skip(&mut self, scene: &Scene<'_>, why: Why, sees: Option<Delta>, now: &Now) {
+        self.end_idle(scene.look.cause, why, (scene.changes.clone(), sees), now);
+    }
+
+    fn end_idle(&mut self, cause: Cause, why: Why, (changes, sees): (Vec<Change>, Option<Delta>), now: &Now) {
+        self.last_why = Some(why.text(now));
+        let same = self.ledger.skipped.as_ref().is_some_and(|skip| skip.why == why);
+        if same && sees.is_none() {
+            self.idle = self.idle.saturating_add(1);
+            return;
+        }
+        let beat = self.next_beat();
+        self.log(Entry::Skipped { beat, cause, why, changes, sees }, now);
+    }
+}
+
+/// What makes the world unfit to decide upon: a PLAYBOOK that is there and cannot be read.
+fn bad_file(seen: &Observation) -> Option<String> {
+    match &seen.docs.playbook {
+        Doc::Broken { error } => Some(error.clone()),
+        Doc::Absent | Doc::Text { .. } => None,
+    }
+}

@@ -1,0 +1,112 @@
+//! What a decide left behind becomes a move, a failure, or nothing.
+
+use std::time::Duration;
+
+use super::io::Record;
+use super::machine::Engine;
+use crate::admit::{Admission, Context, admit, rests};
+use crate::intake;
+use crate::ledger::entry::{Entry, FailureKind, Spend};
+use crate::ledger::state::Deciding;
+use crate::model::moves::Proposal;
+use crate::model::plan::{Author, RunId};
+use crate::purse;
+use crate::time::Now;
+use crate::world::observation::Docs;
+
+/// Age from which the decision of an adopted decide is no longer used.
+const STALE: Duration = Duration::from_secs(600);
+
+impl Engine {
+    pub(super) fn decided(&mut self, run: RunId, record: Record, docs: &Docs, now: &Now) {
+        let Some(deciding) = self.ledger.deciding.clone().filter(|deciding| deciding.run == run) else {
+            let what = format!("the result of decide {run}, which nobody waits for");
+            return self.log(Entry::Dropped { what }, now);
+        };
+        self.note_policy(docs);
+        let spend = purse::settle(&self.ledger, record.spend.as_ref(), now);
+        if self.stopping {
+            return self.cancel(&deciding, "the loop was ended meanwhile", now);
+        }
+        if let Some((failure, reason)) = record.failure {
+            return self.fail_decide(&deciding, failure, reason, spend, now);
+        }
+        let Some(decision) = record.decision else {
+            let reason = "the decider left no decision".to_owned();
+            return self.fail_decide(&deciding, FailureKind::NoDecision, reason, spend, now);
+        };
+        match intake::parse(&decision) {
+            Err(refusal) => {
+                self.fail_decide(&deciding, FailureKind::Unusable, refusal.to_string(), spend, now)
+            }
+            Ok(proposal) => self.admit_decision(&deciding, proposal, record.ended, (spend, docs), now),
+        }
+    }
+
+    fn admit_decision(
+        &mut self,
+        deciding: &Deciding,
+        proposal: Proposal,
+        ended: i64,
+        (spend, docs): (Spend, &Docs),
+        now: &Now,
+    ) {
+        let age = Duration::from_millis(u64::try_from(now.wall - ended).unwrap_or(0));
+        let stale = self.adopted && age > STALE;
+        let cx = Context {
+            ledger: &self.ledger,
+            docs,
+            limits: &self.setup.limits,
+            now,
+            author: Author::Decider(deciding.decider.clone()),
+            rests: Some(&rests(&self.ledger, deciding)),
+        };
+        let admission = if stale {
+            Admission::Overtaken("it was made over 10 minutes before anyone could take it".to_owned())
+        } else {
+            admit(&cx, proposal.clone())
+        };
+        let (beat, summary) = (deciding.beat, proposal.action.summary());
+        self.log(Entry::Decided { beat, run: deciding.run, proposal, spend }, now);
+        match admission {
+            Admission::Execute(plan) => self.intend(*plan, None, now),
+            Admission::Reject(reason) => {
+                self.last_failed = true;
+                let reason = format!("{summary}: {reason}");
+                self.last_why = Some(format!("the proposal was refused: {reason}"));
+                self.log(Entry::Rejected { beat, reason, policy: self.policy }, now);
+            }
+            Admission::Overtaken(reason) => {
+                let reason = format!("{summary}: {reason}");
+                self.last_why = Some(format!("the proposal was overtaken: {reason}"));
+                self.log(Entry::Overtaken { beat, reason }, now);
+            }
+        }
+    }
+
+    fn fail_decide(
+        &mut self,
+        deciding: &Deciding,
+        failure: FailureKind,
+        reason: String,
+        spend: Spend,
+        now: &Now,
+    ) {
+        self.last_failed = true;
+        self.last_why = Some(reason.clone());
+        let (beat, run, policy) = (deciding.beat, deciding.run, self.policy);
+        self.log(Entry::Failed { beat, run, failure, reason, spend, policy }, now);
+    }
+
+    fn cancel(&mut self, deciding: &Deciding, why: &str, now: &Now) {
+        let reason = format!("decide {} by {}: {why}", deciding.run, deciding.decider);
+        self.last_why = Some(reason.clone());
+        self.log(Entry::Overtaken { beat: deciding.beat, reason }, now);
+    }
+
+    pub(super) fn run_never_ran(&mut self, run: RunId, now: &Now) {
+        if let Some(deciding) = self.ledger.deciding.clone().filter(|deciding| deciding.run == run) {
+            self.cancel(&deciding, "a crash came before it ran", now);
+        }
+    }
+}

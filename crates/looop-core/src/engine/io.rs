@@ -1,0 +1,178 @@
+//! What comes in and what must be done. Effects are never stored.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::ledger::entry::{Cause, FailureKind, Line, Spend};
+use crate::model::moves::Proposal;
+use crate::model::outcome::Outcome;
+use crate::model::plan::{BeatId, Plan, RunId};
+use crate::world::observation::{Docs, Observation};
+use crate::world::reading::Reading;
+
+/// Number of a request, given by the lock holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The log was replayed; what was under way must be settled first.
+    Opened(Box<Docs>),
+    /// The starter files were put into a fresh profile.
+    Seeded(Vec<String>),
+    /// Time to look.
+    Woke(Cause),
+    /// The world was looked at.
+    Sensed(Box<Observation>),
+    /// The world could not be looked at.
+    Blind(String),
+    /// A decide ended, with the policy files as they are now.
+    Decided(RunId, Box<Record>, Box<Docs>),
+    /// A decide that the log knows never ran.
+    RunNeverRan(RunId),
+    /// A move ended.
+    Acted(BeatId, Outcome),
+    /// A hosted move that the log knows never ran.
+    ActNeverRan(BeatId),
+    /// A verb wants something, with the policy files as they are now.
+    Asked(RequestId, Box<Request>, Box<Docs>),
+    /// The loop shall end.
+    Stop(String),
+}
+
+/// What must be done.
+#[derive(Clone, Debug)]
+pub enum Effect {
+    /// Append this line; nothing after it happens before it is on disk.
+    Log(Line),
+    /// Look at the world.
+    Sense,
+    /// Write the readings where people and deciders find them.
+    Snapshots(BTreeMap<String, Reading>),
+    /// Start a decide.
+    Decide(Box<DecideOrder>),
+    /// Wait for a decide that an earlier lock holder started.
+    Adopt(RunId, String),
+    /// Carry out a move.
+    Act(BeatId, Box<Plan>),
+    /// Find out what became of a move that an earlier lock holder began.
+    Recover(BeatId, Box<Plan>),
+    /// Write a journal line.
+    Journal(String),
+    /// Move an ask and its answer out of the way.
+    Settle(String),
+    /// End a hosted session.
+    End(String),
+    /// Ask again with fresh policy files: the request had to wait.
+    Again(RequestId, Box<Request>),
+    /// Answer a request.
+    Reply(RequestId, Box<Reply>),
+    /// The loop has ended.
+    Exit,
+}
+
+/// What a decide needs.
+#[derive(Clone, Debug)]
+pub struct DecideOrder {
+    /// Its number.
+    pub run: RunId,
+    /// The session that it runs in.
+    pub session: String,
+    /// The runner.
+    pub decider: String,
+    /// What it is shown.
+    pub brief: String,
+}
+
+/// What a decide leaves behind in `runs/<run>/record.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Version of the stored form.
+    pub v: u32,
+    /// Which decide.
+    pub run: RunId,
+    /// The decision, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Value>,
+    /// Where it was taken from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// How it failed, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<(FailureKind, String)>,
+    /// What it cost, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spend: Option<Spend>,
+    /// When it ended, in milliseconds since the epoch.
+    pub ended: i64,
+}
+
+/// What a verb hands to the lock holder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Request {
+    /// One beat now.
+    Beat,
+    /// What a beat would show a decider and what the gates say, without doing it.
+    DryRun,
+    /// A person's move.
+    Make {
+        /// The move.
+        proposal: Proposal,
+    },
+    /// Stop deciding.
+    Pause {
+        /// Until when, in milliseconds since the epoch.
+        until: Option<i64>,
+    },
+    /// Go on deciding.
+    Resume,
+    /// Drop an ask without an answer.
+    Dismiss {
+        /// Which.
+        ask: String,
+    },
+}
+
+/// What comes of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    /// The beat is over.
+    Beat {
+        /// Why it did nothing, if it did nothing.
+        why: Option<String>,
+        /// Whether a decide failed, or its proposal was refused.
+        failed: bool,
+    },
+    /// What a beat would do.
+    DryRun {
+        /// The brief.
+        brief: String,
+        /// What the gates say.
+        verdict: String,
+        /// What differs from the baseline.
+        changes: Vec<String>,
+    },
+    /// The move is over.
+    Made {
+        /// In which beat.
+        beat: BeatId,
+        /// The session, where one ran.
+        session: Option<String>,
+        /// What it did, in words.
+        summary: String,
+        /// What came of it.
+        outcome: Outcome,
+    },
+    /// Done, with nothing to add.
+    Done,
+    /// Not done.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}

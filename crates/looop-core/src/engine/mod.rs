@@ -1,0 +1,13 @@
+//! The loop as a state machine: events in, effects out.
+//!
+//! The engine holds the decide and the move under way apart, at most one of each. It never reads a clock, a file or an
+//! environment: everything comes with the event, and the entries of one step are one append.
+
+mod acts;
+mod beat;
+mod decide;
+pub mod io;
+pub mod machine;
+mod requests;
+#[cfg(test)]
+mod tests;

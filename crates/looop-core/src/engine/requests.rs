@@ -1,0 +1,72 @@
+//! Requests: what verbs want of the lock holder.
+
+use super::io::{Effect, Reply, Request, RequestId};
+use super::machine::{Engine, Look};
+use crate::admit::{Admission, Context, admit};
+use crate::ledger::entry::{Cause, Entry};
+use crate::model::moves::Proposal;
+use crate::model::plan::Author;
+use crate::time::Now;
+use crate::world::observation::Docs;
+
+impl Engine {
+    pub(super) fn asked(&mut self, id: RequestId, request: Request, docs: &Docs, now: &Now) {
+        self.note_policy(docs);
+        if self.stopping {
+            return self.reply(id, Reply::Refused { reason: "the loop is ending".to_owned() });
+        }
+        match request {
+            Request::Beat => {
+                self.beat_waiters.push(id);
+                self.want(Look { cause: Cause::Person, by_person: true, dry: Vec::new() });
+            }
+            Request::DryRun => self.want(Look { cause: Cause::Person, by_person: false, dry: vec![id] }),
+            Request::Make { proposal } => self.make(id, proposal, docs, now),
+            Request::Pause { until } => {
+                self.log(Entry::Paused { until }, now);
+                self.reply(id, Reply::Done);
+            }
+            Request::Resume if self.ledger.paused.is_none() => {
+                self.reply(id, Reply::Refused { reason: "nothing is paused".to_owned() });
+            }
+            Request::Resume => {
+                self.log(Entry::Resumed, now);
+                self.reply(id, Reply::Done);
+            }
+            Request::Dismiss { ask } => self.dismiss(id, ask, now),
+        }
+    }
+
+    /// A person's move is a small beat of its own; it waits only for another move.
+    fn make(&mut self, id: RequestId, proposal: Proposal, docs: &Docs, now: &Now) {
+        if self.ledger.acting.is_some() {
+            return self.queue.push_back((id, Request::Make { proposal }));
+        }
+        let cx = Context {
+            ledger: &self.ledger,
+            docs,
+            limits: &self.setup.limits,
+            now,
+            author: Author::Person,
+            rests: None,
+        };
+        match admit(&cx, proposal) {
+            Admission::Execute(plan) => {
+                self.act_waiter = Some(id);
+                self.intend(*plan, Some((Cause::Person, Vec::new(), None)), now);
+            }
+            Admission::Reject(reason) | Admission::Overtaken(reason) => {
+                self.reply(id, Reply::Refused { reason })
+            }
+        }
+    }
+
+    fn dismiss(&mut self, id: RequestId, ask: String, now: &Now) {
+        if !self.ledger.asks.contains_key(&ask) {
+            return self.reply(id, Reply::Refused { reason: format!("no ask \"{ask}\" is pending") });
+        }
+        self.log(Entry::Dismissed { ask: ask.clone() }, now);
+        self.push(Effect::Settle(ask));
+        self.reply(id, Reply::Done);
+    }
+}

@@ -1,0 +1,293 @@
+//! The gates: whether a paid decider may be asked now, and if not, why not.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ledger::entry::Force;
+use crate::ledger::state::{Ledger, NoteKind};
+use crate::model::digest::Digest;
+use crate::purse;
+use crate::time::{Now, minute_text, span_text};
+use crate::world::baseline::Change;
+
+/// Decides in a row that our own doing may force without a change of the world.
+const CHAIN: u32 = 5;
+/// How long the chain gate stays shut.
+const CHAIN_WAIT: Duration = Duration::from_secs(3600);
+/// How often a flapping reading alone may wake the loop.
+const FLAP_WAIT: Duration = Duration::from_secs(600);
+/// How often an overdue goal may force a decide.
+const OVERDUE_WAIT: Duration = Duration::from_secs(86400);
+
+/// Bounds of the loop, from the configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Most decides in an hour; 0 is none.
+    pub decides_per_hour: u32,
+    /// Dollars a day, where a cap is set.
+    pub daily_usd: Option<f64>,
+    /// Dollars set aside for one decide.
+    pub decide_usd: f64,
+    /// Age from which a decision to do nothing counts as stale.
+    pub noop_ttl: Duration,
+    /// How long a ready goal may wait.
+    pub fairness_wait: Duration,
+    /// Changes in a row that make a reading flap.
+    pub flap_streak: u32,
+    /// Longest nudge.
+    pub max_next_interval: Duration,
+    /// Whether a notification command is configured.
+    pub can_notify: bool,
+    /// Digest of the configuration.
+    pub config: Digest,
+    /// Most bytes of a brief.
+    pub brief_bytes: usize,
+}
+
+/// Why a beat did nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Why {
+    /// The pulse is ending.
+    Stopping,
+    /// A person paused it.
+    Paused {
+        /// Until when, in milliseconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
+    },
+    /// The world is as the last decision saw it.
+    Unchanged,
+    /// Too many decides in a row were our own doing.
+    Chain {
+        /// How many.
+        count: u32,
+    },
+    /// The last decides failed.
+    Backoff {
+        /// How many in a row.
+        failures: u32,
+        /// The whole wait in seconds.
+        wait_s: u64,
+        /// What failed last.
+        reason: String,
+    },
+    /// The hourly number of decides is used up.
+    DecidesPerHour {
+        /// The cap.
+        cap: u32,
+    },
+    /// The money is used up.
+    Purse {
+        /// Which cap, and how it stands.
+        reason: String,
+    },
+    /// Only flapping readings changed.
+    Flapping {
+        /// Which.
+        readings: Vec<String>,
+    },
+    /// The built-in decider found nothing to do and there is no other.
+    NothingReady {
+        /// What it says about the goals.
+        reason: String,
+    },
+    /// A policy file cannot be used.
+    BadFile {
+        /// What is wrong, with the file's name.
+        error: String,
+    },
+    /// A decide or a move is under way.
+    Busy {
+        /// What.
+        with: String,
+    },
+}
+
+impl Why {
+    /// The reason in words.
+    pub fn text(&self, now: &Now) -> String {
+        match self {
+            Self::Stopping => "the loop is ending".to_owned(),
+            Self::Paused { until: None } => "paused until `looop resume`".to_owned(),
+            Self::Paused { until: Some(until) } => format!("paused until {}", minute_text(*until, &now.zone)),
+            Self::Unchanged => "nothing changed since the last decision".to_owned(),
+            Self::Chain { count } => format!(
+                "{count} decides in a row looked only at the loop's own doing; waiting for a change or an hour"
+            ),
+            Self::Backoff { failures, wait_s, reason } => {
+                let times =
+                    if *failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
+                let wait = span_text(Duration::from_secs(*wait_s));
+                format!("deciding failed {times} and waits {wait} each time now; last: {reason}")
+            }
+            Self::DecidesPerHour { cap } => format!("{cap} decides in the last hour, which is the cap"),
+            Self::Purse { reason } | Self::NothingReady { reason } => reason.clone(),
+            Self::Flapping { readings } => {
+                format!("only {} changed, which flaps; looking at it every 10m", readings.join(", "))
+            }
+            Self::BadFile { error } => error.clone(),
+            Self::Busy { with } => format!("{with} is under way"),
+        }
+    }
+}
+
+/// Whether to ask a paid decider.
+#[derive(Clone, Debug, PartialEq)]
+#[must_use]
+pub enum Verdict {
+    /// Ask, for this reason if the world is unchanged, with this much set aside.
+    Decide {
+        /// What lets it through, if not a change.
+        forced: Option<Force>,
+        /// Dollars to set aside.
+        reserve_usd: f64,
+    },
+    /// Do not ask.
+    Skip(Why),
+}
+
+/// What the gates look at besides the ledger.
+#[derive(Debug)]
+pub struct Asking<'a> {
+    /// What differs from the baseline.
+    pub changes: &'a [Change],
+    /// Whether a person asked for this beat.
+    pub by_person: bool,
+    /// Whether the decider costs nothing.
+    pub free: bool,
+    /// Ready goals, and whether a sensor is failing: work that a decision to do nothing left open.
+    pub open_work: bool,
+    /// The policy files and the configuration as they are now.
+    pub policy: Digest,
+    /// How many paid deciders there are: a wait comes when each of them has failed.
+    pub deciders: usize,
+    /// Whether the pulse is ending.
+    pub stopping: bool,
+}
+
+/// Passes a paid decide through the gates, in their order.
+pub fn gate(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) -> Verdict {
+    if asking.stopping {
+        return Verdict::Skip(Why::Stopping);
+    }
+    if let Some(why) = paused(ledger, now) {
+        return Verdict::Skip(why);
+    }
+    let forced = forced(ledger, asking, now, limits);
+    if asking.changes.is_empty() && forced.is_none() {
+        return Verdict::Skip(Why::Unchanged);
+    }
+    let forced = forced.filter(|force| asking.changes.is_empty() || *force == Force::Person);
+    let shut = chain(ledger, asking, forced.as_ref(), now)
+        .or_else(|| backoff(ledger, asking, now))
+        .or_else(|| decides_per_hour(ledger, now, limits))
+        .or_else(|| flapping(ledger, asking, forced.as_ref(), now, limits));
+    if let Some(why) = shut {
+        return Verdict::Skip(why);
+    }
+    match purse::reserve(ledger, limits, asking.free, now) {
+        Ok(reserve_usd) => Verdict::Decide { forced, reserve_usd },
+        Err(reason) => Verdict::Skip(Why::Purse { reason }),
+    }
+}
+
+/// Whether deciding is paused now.
+pub fn paused(ledger: &Ledger, now: &Now) -> Option<Why> {
+    let paused = ledger.paused.as_ref()?;
+    match paused.until {
+        Some(until) => {
+            // The clock may have been stepped: a pause never lasts longer than it was meant to.
+            let length = Duration::from_millis(u64::try_from(until - paused.at.wall).unwrap_or(0));
+            (!now.left(&paused.at, length).is_zero()).then_some(Why::Paused { until: Some(until) })
+        }
+        None => Some(Why::Paused { until: None }),
+    }
+}
+
+fn forced(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) -> Option<Force> {
+    if asking.by_person {
+        return Some(Force::Person);
+    }
+    if let Some(nudge) = &ledger.nudge
+        && now.left(&nudge.at, Duration::from_secs(nudge.seconds)).is_zero()
+    {
+        return Some(Force::Nudge);
+    }
+    if ledger.notes.iter().any(|note| matches!(note.what, NoteKind::Shell { own: true, .. })) {
+        return Some(Force::Shell);
+    }
+    if let Some(goal) = overdue(ledger, now, limits) {
+        return Some(Force::Overdue(goal));
+    }
+    let stale = ledger.noop.as_ref().is_some_and(|at| now.since(at) >= limits.noop_ttl);
+    (stale && asking.open_work).then_some(Force::StaleNoop)
+}
+
+/// The ready goal that has waited longest beyond the bound, if it has not forced a decide within a day.
+fn overdue(ledger: &Ledger, now: &Now, limits: &Limits) -> Option<String> {
+    let waits = ledger.goals.iter().filter_map(|(id, record)| {
+        let ready = now.since(&record.ready?);
+        let unserved = record.served.as_ref().map_or(ready, |served| ready.min(now.since(served)));
+        let asked = ledger.overdue.get(id).is_some_and(|at| now.since(at) < OVERDUE_WAIT);
+        (unserved >= limits.fairness_wait && !asked).then_some((unserved, id))
+    });
+    waits.max().map(|(_, id)| id.clone())
+}
+
+fn chain(ledger: &Ledger, asking: &Asking<'_>, forced: Option<&Force>, now: &Now) -> Option<Why> {
+    let own = asking.changes.is_empty() && forced.is_some_and(Force::is_own_doing);
+    let recent = ledger.last_decide.as_ref().is_some_and(|at| now.since(at) < CHAIN_WAIT);
+    (own && recent && ledger.chain >= CHAIN).then_some(Why::Chain { count: ledger.chain })
+}
+
+/// The wait after so many failures in a row.
+pub fn backoff_wait(failures: u32) -> Duration {
+    let doubled = 60u64.saturating_mul(1 << (failures.clamp(1, 16) - 1));
+    Duration::from_secs(doubled.min(if failures >= 5 { 3600 } else { 300 }))
+}
+
+fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
+    let failures = ledger.failures.as_ref()?;
+    let deciders = u32::try_from(asking.deciders.max(1)).unwrap_or(1);
+    let wait = backoff_wait(failures.count / deciders);
+    let edited = failures.policy != asking.policy;
+    let others_left = failures.count % deciders != 0;
+    let shut = !edited && !others_left && !now.left(&failures.at, wait).is_zero();
+    shut.then(|| Why::Backoff {
+        failures: failures.count,
+        wait_s: wait.as_secs(),
+        reason: failures.reason.clone(),
+    })
+}
+
+fn decides_per_hour(ledger: &Ledger, now: &Now, limits: &Limits) -> Option<Why> {
+    let hour = Duration::from_secs(3600);
+    let recent = ledger.decides.iter().filter(|at| now.since(at) < hour).count();
+    let full = recent >= limits.decides_per_hour as usize;
+    (full && limits.decides_per_hour > 0).then_some(Why::DecidesPerHour { cap: limits.decides_per_hour })
+}
+
+/// The readings that flap.
+pub fn flappers<'a>(ledger: &'a Ledger, limits: &Limits) -> Vec<&'a str> {
+    let flaps = ledger.readings.iter().filter(|(_, record)| record.streak >= limits.flap_streak.max(1));
+    flaps.map(|(name, _)| name.as_str()).collect()
+}
+
+fn flapping(
+    ledger: &Ledger,
+    asking: &Asking<'_>,
+    forced: Option<&Force>,
+    now: &Now,
+    limits: &Limits,
+) -> Option<Why> {
+    let flappers = flappers(ledger, limits);
+    let only =
+        asking.changes.iter().all(|change| change.reading().is_some_and(|name| flappers.contains(&name)));
+    let recent = ledger.last_decide.as_ref().is_some_and(|at| now.since(at) < FLAP_WAIT);
+    let shut = forced.is_none() && !asking.changes.is_empty() && only && recent;
+    shut.then(|| Why::Flapping {
+        readings: asking.changes.iter().filter_map(|c| Some(c.reading()?.to_owned())).collect(),
+    })
+}

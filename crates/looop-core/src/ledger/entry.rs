@@ -1,0 +1,327 @@
+//! Entries: the facts that the log holds, in its own words. The public events are a mapping of these in `view`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::gate::Why;
+use crate::model::digest::Digest;
+use crate::model::moves::Proposal;
+use crate::model::outcome::Outcome;
+use crate::model::plan::{BeatId, Plan, RunId};
+use crate::time::Stamp;
+use crate::world::baseline::{Change, Delta};
+
+/// Version of the log's form.
+pub const LOG_VERSION: u32 = 1;
+
+/// One append: everything that one step of the engine had to say.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    /// Number of the append, without gaps.
+    pub seq: u64,
+    /// When.
+    pub at: Stamp,
+    /// How many beats since the line before did the same nothing for the same reason.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle: u32,
+    /// The facts.
+    pub entries: Vec<Entry>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+/// Why the loop looked. Logged, and never decided upon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The pulse has just started.
+    Start,
+    /// The interval was over.
+    Timer,
+    /// A person asked for a beat.
+    Person,
+    /// A file changed.
+    Files,
+    /// Something the loop did ended.
+    Followup,
+}
+
+impl Cause {
+    /// The cause in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Start => "the pulse started",
+            Self::Timer => "the interval was over",
+            Self::Person => "you asked for it",
+            Self::Files => "a file changed",
+            Self::Followup => "something the loop did has ended",
+        }
+    }
+}
+
+/// What lets a decide through although the world is unchanged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Force {
+    /// The decider asked to be asked again.
+    Nudge,
+    /// A person asked for a beat.
+    Person,
+    /// A shell move of the loop left output that no brief has shown.
+    Shell,
+    /// The last decision was to do nothing, long ago, with work open.
+    StaleNoop,
+    /// A goal has waited too long.
+    Overdue(String),
+}
+
+impl Force {
+    /// Whether the loop's own doing is the reason.
+    pub fn is_own_doing(&self) -> bool {
+        matches!(self, Self::Nudge | Self::Shell)
+    }
+
+    /// The reason in words.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Nudge => "the decider asked for another look".to_owned(),
+            Self::Person => "you asked for a beat".to_owned(),
+            Self::Shell => "a shell move left output to look at".to_owned(),
+            Self::StaleNoop => "the last decision to do nothing is old and work is open".to_owned(),
+            Self::Overdue(goal) => format!("goal {goal} has waited too long"),
+        }
+    }
+}
+
+/// Money and tokens of one call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Spend {
+    /// Local day that it counts for.
+    pub day: String,
+    /// Dollars.
+    pub usd: f64,
+    /// Where the figure comes from: `free`, `reserved` (no receipt: settled in full), or a stream format.
+    pub source: String,
+    /// Tokens read.
+    #[serde(default)]
+    pub tokens_in: u64,
+    /// Tokens written.
+    #[serde(default)]
+    pub tokens_out: u64,
+    /// Tokens read from a cache.
+    #[serde(default)]
+    pub tokens_cached: u64,
+}
+
+/// How a decide failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The decider could not be run, or ended with an error.
+    Runner,
+    /// It passed its deadline.
+    Timeout,
+    /// It left no decision.
+    NoDecision,
+    /// What it left cannot be used.
+    Unusable,
+    /// The decide died without a record.
+    Lost,
+}
+
+/// A fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Entry {
+    /// The starter files were put into a fresh profile.
+    Seeded {
+        /// Which files.
+        files: Vec<String>,
+    },
+    /// Readings changed since the beat before, or other goals are ready.
+    Saw {
+        /// Digests of the readings that changed; absent for those that are gone.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        readings: BTreeMap<String, Option<Digest>>,
+        /// Beats since the last such entry in which nothing changed.
+        #[serde(default)]
+        quiet: u32,
+        /// The goals that are ready now, if the set differs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ready: Option<Vec<String>>,
+        /// Goals whose recipe was tried and that hold now: their count of attempts starts anew.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        held: Vec<String>,
+    },
+    /// A reading has changed too often in a row.
+    Flapping {
+        /// Which.
+        reading: String,
+    },
+    /// A beat ended without a move.
+    Skipped {
+        /// Which beat.
+        beat: BeatId,
+        /// Why it looked.
+        cause: Cause,
+        /// Why it did nothing.
+        why: Why,
+        /// What differed from the baseline.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Change>,
+        /// The world as the built-in decider saw it, where there is no model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sees: Option<Delta>,
+    },
+    /// A paid decide is about to start.
+    DecideStarted {
+        /// In which beat.
+        beat: BeatId,
+        /// Its number.
+        run: RunId,
+        /// The hosted session that it runs in.
+        session: String,
+        /// Who decides.
+        decider: String,
+        /// Why the loop looked.
+        cause: Cause,
+        /// What let it through, if the world is unchanged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        forced: Option<Force>,
+        /// What differed from the baseline.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Change>,
+        /// The world it is shown, as a delta on the baseline.
+        #[serde(default)]
+        sees: Delta,
+        /// Digests of sensors and schedules by path; with the world it is shown, what its decision rests on.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        files: BTreeMap<String, Digest>,
+        /// Dollars set aside for it.
+        #[serde(default)]
+        reserved_usd: f64,
+    },
+    /// A decide ended with a usable proposal.
+    Decided {
+        /// In which beat.
+        beat: BeatId,
+        /// Which decide.
+        run: RunId,
+        /// What it said.
+        proposal: Proposal,
+        /// What it cost.
+        spend: Spend,
+    },
+    /// A decide ended without one.
+    Failed {
+        /// In which beat.
+        beat: BeatId,
+        /// Which decide.
+        run: RunId,
+        /// How.
+        failure: FailureKind,
+        /// What happened, for the person and the next brief.
+        reason: String,
+        /// What it cost.
+        spend: Spend,
+        /// Digest of the policy files and the configuration: an edit of them cuts the backoff.
+        policy: Digest,
+    },
+    /// A proposal was refused.
+    Rejected {
+        /// In which beat.
+        beat: BeatId,
+        /// Why.
+        reason: String,
+        /// Digest of the policy files and the configuration.
+        policy: Digest,
+    },
+    /// A proposal came too late: what it rests on has changed.
+    Overtaken {
+        /// In which beat.
+        beat: BeatId,
+        /// What changed.
+        reason: String,
+    },
+    /// A move is about to be carried out.
+    Intended {
+        /// In which beat.
+        beat: BeatId,
+        /// Everything that is fixed about it.
+        plan: Box<Plan>,
+        /// Why the loop looked, where no decide said so before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cause: Option<Cause>,
+        /// What differed from the baseline, where no decide said so before.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        changes: Vec<Change>,
+        /// Why this and not another, where the built-in decider chose.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+    },
+    /// The hosted child never ran; it starts anew in another session.
+    Restarted {
+        /// In which beat.
+        beat: BeatId,
+        /// The new session.
+        session: String,
+    },
+    /// A move ended.
+    Finished {
+        /// In which beat.
+        beat: BeatId,
+        /// What came of it.
+        outcome: Outcome,
+        /// The journal line, with its time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        journal: Option<String>,
+        /// Digest of the policy files and the configuration.
+        policy: Digest,
+    },
+    /// A letter with a question was found.
+    Asked {
+        /// Which.
+        ask: String,
+        /// Who asks.
+        from: String,
+        /// The question.
+        prompt: String,
+        /// The goal that waits for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+    },
+    /// A person's answer was found.
+    Answered {
+        /// Which ask.
+        ask: String,
+        /// The answer.
+        text: String,
+    },
+    /// An ask was dismissed, or its letter is gone.
+    Dismissed {
+        /// Which.
+        ask: String,
+    },
+    /// Deciding stops until resumed.
+    Paused {
+        /// Until when, in milliseconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
+    },
+    /// Deciding goes on.
+    Resumed,
+    /// A result named a run or beat that nobody waits for.
+    Dropped {
+        /// What it was.
+        what: String,
+    },
+    /// The pulse ended.
+    Stopped {
+        /// Why.
+        reason: String,
+    },
+}

@@ -1,0 +1,340 @@
+//! The fold: the only way in which the ledger changes.
+
+use std::time::Duration;
+
+use super::entry::{Entry, Force, Line, Spend};
+use super::state::{
+    Acting, AskRecord, Deciding, Failures, GoalRecord, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord,
+    Skip,
+};
+use crate::model::digest::Digest;
+use crate::model::moves::{Move, one_line};
+use crate::model::outcome::Outcome;
+use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
+use crate::time::Stamp;
+use crate::world::baseline::{Delta, Seen};
+
+/// Most notes kept for the next brief.
+const NOTES: usize = 20;
+/// Journal lines kept for the brief.
+const JOURNAL: usize = 20;
+/// Days of spend kept.
+const DAYS: usize = 40;
+
+/// Applies one append.
+pub fn apply_line(ledger: &mut Ledger, line: &Line) {
+    ledger.seq = line.seq;
+    ledger.at = Some(line.at);
+    for entry in &line.entries {
+        apply(ledger, &line.at, entry);
+    }
+}
+
+/// Applies one entry. Every entry is legal in every state: what it refers to may be gone.
+pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
+    match entry {
+        Entry::Seeded { .. } => ledger.seeded = true,
+        Entry::Saw { readings, quiet, ready, held } => {
+            saw_readings(ledger, readings, *quiet);
+            for id in held {
+                ledger.goals.entry(id.clone()).or_default().attempts = 0;
+            }
+            if let Some(ready) = ready {
+                saw_ready(ledger, ready, at);
+            }
+        }
+        Entry::Flapping { .. } | Entry::Dropped { .. } | Entry::Stopped { .. } => {}
+        Entry::Skipped { beat, cause, why, sees, .. } => {
+            ledger.beats = ledger.beats.max(beat.0);
+            ledger.skipped = Some(Skip { beat: *beat, at: *at, cause: *cause, why: why.clone() });
+            if let Some(sees) = sees {
+                sees.apply(&mut ledger.baseline);
+            }
+        }
+        Entry::DecideStarted { .. } => decide_started(ledger, at, entry),
+        Entry::Decided { run, proposal, spend, .. } => {
+            let shown = deciding_seq(ledger, *run);
+            ledger.notes.retain(|note| note.seq > shown);
+            settle(ledger, spend);
+            if !proposal.unknown.is_empty() {
+                note(ledger, NoteKind::Unknown { fields: proposal.unknown.clone() });
+            }
+        }
+        Entry::Failed { run, reason, spend, policy, .. } => {
+            if ledger.deciding.as_ref().is_some_and(|deciding| deciding.run == *run) {
+                ledger.deciding = None;
+            }
+            settle(ledger, spend);
+            fail(ledger, at, reason, *policy);
+            note(ledger, NoteKind::Failure { reason: reason.clone() });
+        }
+        Entry::Rejected { reason, policy, .. } => {
+            ledger.deciding = None;
+            fail(ledger, at, reason, *policy);
+            note(ledger, NoteKind::Refused { reason: reason.clone() });
+        }
+        Entry::Overtaken { reason, .. } => {
+            ledger.deciding = None;
+            note(ledger, NoteKind::Overtaken { reason: reason.clone() });
+        }
+        Entry::Intended { beat, plan, .. } => intended(ledger, at, *beat, plan),
+        Entry::Restarted { session, .. } => {
+            ledger.sessions += 1;
+            if let Some(acting) = &mut ledger.acting {
+                acting.plan.act = Act::Hosted { session: session.clone() };
+            }
+        }
+        Entry::Finished { beat, outcome, journal, policy } => {
+            if let Some(line) = journal {
+                ledger.journal.push(line.clone());
+                let extra = ledger.journal.len().saturating_sub(JOURNAL);
+                ledger.journal.drain(..extra);
+            }
+            if ledger.acting.as_ref().is_some_and(|acting| acting.beat == *beat)
+                && let Some(acting) = ledger.acting.take()
+            {
+                finished(ledger, at, acting, outcome, *policy);
+            }
+        }
+        Entry::Asked { ask, from, prompt, goal } => asked(ledger, at, ask, (from, prompt), goal.as_deref()),
+        Entry::Answered { ask, text } => {
+            let record = settle_ask(ledger, ask);
+            let prompt = record.map(|record| record.prompt).unwrap_or_default();
+            note(ledger, NoteKind::Answer { ask: ask.clone(), prompt, text: text.clone() });
+        }
+        Entry::Dismissed { ask } => {
+            settle_ask(ledger, ask);
+        }
+        Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
+        Entry::Resumed => ledger.paused = None,
+    }
+}
+
+fn saw_readings(
+    ledger: &mut Ledger,
+    changed: &std::collections::BTreeMap<String, Option<Digest>>,
+    quiet: u32,
+) {
+    for (name, record) in &mut ledger.readings {
+        record.streak = record.streak.saturating_sub(quiet);
+        if !changed.contains_key(name) {
+            record.streak = record.streak.saturating_sub(1);
+        }
+    }
+    for (name, digest) in changed {
+        match digest {
+            None => {
+                ledger.readings.remove(name);
+            }
+            Some(digest) => {
+                let streak = ledger.readings.get(name).map_or(0, |record| record.streak + 1);
+                ledger.readings.insert(name.clone(), ReadingRecord { digest: *digest, streak });
+            }
+        }
+    }
+}
+
+fn saw_ready(ledger: &mut Ledger, ready: &[String], at: &Stamp) {
+    for (id, record) in &mut ledger.goals {
+        if record.ready.is_some() && !ready.contains(id) {
+            record.ready = None;
+        }
+    }
+    for id in ready {
+        ledger.goals.entry(id.clone()).or_default().ready.get_or_insert(*at);
+    }
+    ledger.overdue.retain(|id, _| ready.contains(id));
+}
+
+fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
+    let Entry::DecideStarted {
+        beat, run, session, decider, forced, changes, sees, files, reserved_usd, ..
+    } = entry
+    else {
+        return;
+    };
+    ledger.beats = ledger.beats.max(beat.0);
+    ledger.runs = ledger.runs.max(run.0);
+    ledger.sessions += 1;
+    ledger.skipped = None;
+    let own = forced.as_ref().is_some_and(Force::is_own_doing) && changes.is_empty();
+    ledger.chain = if own { ledger.chain + 1 } else { 0 };
+    ledger.last_decide = Some(*at);
+    ledger.decides.retain(|then| within_hour(then, at));
+    ledger.decides.push(*at);
+    // A nudge is one-shot: whatever started this decide, it has been served.
+    ledger.nudge = None;
+    if let Some(Force::Overdue(goal)) = forced {
+        ledger.overdue.insert(goal.clone(), *at);
+    }
+    ledger.deciding = Some(Deciding {
+        beat: *beat,
+        run: *run,
+        session: session.clone(),
+        decider: decider.clone(),
+        at: *at,
+        seq: ledger.seq,
+        forced: forced.clone(),
+        sees: sees.clone(),
+        files: files.clone(),
+        reserved_usd: *reserved_usd,
+    });
+}
+
+fn within_hour(then: &Stamp, now: &Stamp) -> bool {
+    let hour = Duration::from_secs(3600).as_millis();
+    let apart = if then.boot == now.boot {
+        u128::from(now.up.saturating_sub(then.up))
+    } else {
+        u128::try_from(now.wall.saturating_sub(then.wall)).unwrap_or(0)
+    };
+    apart < hour
+}
+
+fn deciding_seq(ledger: &Ledger, run: RunId) -> u64 {
+    ledger.deciding.as_ref().filter(|deciding| deciding.run == run).map_or(0, |deciding| deciding.seq)
+}
+
+fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
+    ledger.beats = ledger.beats.max(beat.0);
+    if matches!(plan.act, Act::Hosted { .. }) {
+        ledger.sessions += 1;
+    }
+    if matches!(plan.action, Move::AskHuman { .. }) {
+        ledger.asks_made += 1;
+    }
+    let sees = match &plan.author {
+        Author::Decider(_) => ledger.deciding.take().map(|deciding| deciding.sees),
+        Author::Builtin | Author::Person => None,
+    };
+    if plan.author != Author::Person {
+        ledger.skipped = None;
+    }
+    ledger.acting = Some(Acting { beat, plan: Box::new(plan.clone()), sees, at: *at });
+}
+
+fn finished(ledger: &mut Ledger, at: &Stamp, acting: Acting, outcome: &Outcome, policy: Digest) {
+    let plan = &acting.plan;
+    let own = matches!(plan.author, Author::Decider(_));
+    serve_goal(ledger, at, plan, outcome);
+    if let (Move::RunShell { cmd, .. }, Some(shell)) = (&plan.action, outcome.shell()) {
+        let (cmd, ended, tail) = (cmd.clone(), shell.ended.clone(), shell.tail.clone());
+        note(ledger, NoteKind::Shell { cmd, ended, tail, own });
+    }
+    match outcome {
+        Outcome::Done { .. } => {
+            if own {
+                ledger.failures = None;
+                ledger.noop = matches!(plan.action, Move::Noop { .. }).then_some(*at);
+                ledger.nudge = plan.next_interval_s.map(|seconds| Nudge { at: *at, seconds });
+                if let Some(sees) = &acting.sees {
+                    sees.apply(&mut ledger.baseline);
+                }
+            }
+            wrote(ledger, plan);
+            if let Move::AskHuman { prompt, .. } = &plan.action
+                && let Act::File { path, .. } = &plan.act
+            {
+                let id = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
+                asked(ledger, at, &id, ("pulse", prompt), plan.goal.as_deref());
+            }
+        }
+        Outcome::Failed { reason, .. } => {
+            let text = format!("{}: {reason}", plan.action.summary());
+            if own {
+                fail(ledger, at, &text, policy);
+            }
+            if plan.author != Author::Person {
+                note(ledger, NoteKind::Failure { reason: text });
+            }
+        }
+        Outcome::Interrupted { reason } => {
+            note(ledger, NoteKind::Interrupted { reason: format!("{}: {reason}", plan.action.summary()) });
+        }
+    }
+}
+
+fn serve_goal(ledger: &mut Ledger, at: &Stamp, plan: &Plan, outcome: &Outcome) {
+    let Some(goal) = &plan.goal else { return };
+    if matches!(plan.action, Move::ArchiveGoal { .. }) {
+        ledger.goals.remove(goal);
+        return;
+    }
+    let record: &mut GoalRecord = ledger.goals.entry(goal.clone()).or_default();
+    record.served = Some(*at);
+    record.attempts += u32::from(plan.author == Author::Builtin);
+    record.last = Some(match outcome {
+        Outcome::Done { .. } => "done".to_owned(),
+        Outcome::Failed { reason, .. } => one_line(reason, 200),
+        Outcome::Interrupted { reason } => format!("interrupted: {}", one_line(reason, 200)),
+    });
+}
+
+/// Folds into the baseline what a move of the loop wrote, so that our own writing does not wake us. What a person
+/// writes is never folded.
+fn wrote(ledger: &mut Ledger, plan: &Plan) {
+    let item = |path: &str| match path {
+        "PLAYBOOK.md" => Some("playbook".to_owned()),
+        _ => path.strip_prefix("goals/")?.strip_suffix(".md").map(|id| format!("goal:{id}")),
+    };
+    let (path, after) = match &plan.act {
+        Act::File { path, after, .. } => (path, *after),
+        Act::Archive { from, .. } => (from, None),
+        Act::Nothing | Act::Hosted { .. } => return,
+    };
+    let own = matches!(plan.author, Author::Decider(_));
+    match after {
+        Some(digest) if own => ledger.written.insert(path.clone(), digest),
+        _ => ledger.written.remove(path),
+    };
+    if plan.author == Author::Person {
+        return;
+    }
+    if let Some(item) = item(path) {
+        let seen = after.map(|digest| Seen { digest, value: None });
+        Delta([(item, seen)].into()).apply(&mut ledger.baseline);
+    }
+}
+
+fn asked(ledger: &mut Ledger, at: &Stamp, ask: &str, (from, prompt): (&str, &str), goal: Option<&str>) {
+    let goal = goal.map(str::to_owned);
+    if let Some(id) = &goal {
+        ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
+    }
+    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, at: *at };
+    ledger.asks.insert(ask.to_owned(), record);
+}
+
+fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
+    for record in ledger.goals.values_mut() {
+        if record.ask.as_deref() == Some(ask) {
+            record.ask = None;
+            record.attempts = 0;
+        }
+    }
+    ledger.asks.remove(ask)
+}
+
+fn settle(ledger: &mut Ledger, spend: &Spend) {
+    let day = ledger.spend.entry(spend.day.clone()).or_default();
+    day.usd += spend.usd;
+    day.tokens += spend.tokens_in + spend.tokens_out;
+    day.decides += 1;
+    if let Some(deciding) = &mut ledger.deciding {
+        deciding.reserved_usd = 0.0;
+    }
+    while ledger.spend.len() > DAYS {
+        ledger.spend.pop_first();
+    }
+}
+
+fn fail(ledger: &mut Ledger, at: &Stamp, reason: &str, policy: Digest) {
+    let count = ledger.failures.as_ref().map_or(0, |failures| failures.count).saturating_add(1);
+    ledger.failures = Some(Failures { count, at: *at, reason: one_line(reason, 500), policy });
+}
+
+fn note(ledger: &mut Ledger, what: NoteKind) {
+    ledger.notes.push(Note { seq: ledger.seq, what });
+    let extra = ledger.notes.len().saturating_sub(NOTES);
+    ledger.notes.drain(..extra);
+}

@@ -1,0 +1,271 @@
+//! The ledger: what the entries so far add up to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::entry::{Cause, Force};
+use crate::gate::Why;
+use crate::model::digest::Digest;
+use crate::model::outcome::Ended;
+use crate::model::plan::{BeatId, Plan, RunId};
+use crate::time::Stamp;
+use crate::world::baseline::{Delta, Items};
+
+/// All that the loop remembers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Ledger {
+    /// Number of the last append.
+    pub seq: u64,
+    /// When that was.
+    pub at: Option<Stamp>,
+    /// Number of the last beat that left an entry.
+    pub beats: u64,
+    /// Number of the last decide.
+    pub runs: u64,
+    /// Number of the last hosted session that is no worker's.
+    pub sessions: u64,
+    /// Number of the last ask of the loop's own.
+    pub asks_made: u64,
+    /// Whether the starter files were put in place.
+    pub seeded: bool,
+    /// The world as the last model decision saw it.
+    pub baseline: Items,
+    /// The decide under way.
+    pub deciding: Option<Deciding>,
+    /// The move under way.
+    pub acting: Option<Acting>,
+    /// Failures in a row.
+    pub failures: Option<Failures>,
+    /// The decider's wish for the next beat.
+    pub nudge: Option<Nudge>,
+    /// Decides in a row that only our own doing forced.
+    pub chain: u32,
+    /// When the last decide started.
+    pub last_decide: Option<Stamp>,
+    /// Starts of the decides of the last hour.
+    pub decides: Vec<Stamp>,
+    /// The last decision, if it was to do nothing.
+    pub noop: Option<Stamp>,
+    /// When an overdue goal last forced a decide.
+    pub overdue: BTreeMap<String, Stamp>,
+    /// What is known of each goal.
+    pub goals: BTreeMap<String, GoalRecord>,
+    /// Readings as the last beat saw them, and how often each changed in a row.
+    pub readings: BTreeMap<String, ReadingRecord>,
+    /// Asks that wait for a person.
+    pub asks: BTreeMap<String, AskRecord>,
+    /// What the next brief must show once.
+    pub notes: Vec<Note>,
+    /// Bytes that moves of a decider wrote, by path.
+    pub written: BTreeMap<String, Digest>,
+    /// The last journal lines.
+    pub journal: Vec<String>,
+    /// Whether deciding is paused.
+    pub paused: Option<Paused>,
+    /// Why the last beat did nothing, if it did nothing.
+    pub skipped: Option<Skip>,
+    /// Dollars by local day, the newest days.
+    pub spend: BTreeMap<String, DaySpend>,
+}
+
+/// A decide under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Deciding {
+    /// In which beat.
+    pub beat: BeatId,
+    /// Its number.
+    pub run: RunId,
+    /// The hosted session that it runs in.
+    pub session: String,
+    /// Who decides.
+    pub decider: String,
+    /// When it started.
+    pub at: Stamp,
+    /// The append that started it: notes up to here are in its brief.
+    pub seq: u64,
+    /// What let it through, if the world is unchanged.
+    pub forced: Option<Force>,
+    /// The world it is shown.
+    pub sees: Delta,
+    /// Digests of sensors and schedules by path.
+    pub files: BTreeMap<String, Digest>,
+    /// Dollars set aside for it.
+    pub reserved_usd: f64,
+}
+
+/// A move under way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Acting {
+    /// In which beat.
+    pub beat: BeatId,
+    /// What is fixed about it.
+    pub plan: Box<Plan>,
+    /// The world that its decision saw, committed if it is done.
+    pub sees: Option<Delta>,
+    /// When it was intended.
+    pub at: Stamp,
+}
+
+/// Failures in a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Failures {
+    /// How many.
+    pub count: u32,
+    /// When the last was.
+    pub at: Stamp,
+    /// What it was.
+    pub reason: String,
+    /// The policy files and configuration then.
+    pub policy: Digest,
+}
+
+/// A wish for another look.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Nudge {
+    /// When it was made.
+    pub at: Stamp,
+    /// Seconds after that.
+    pub seconds: u64,
+}
+
+/// What is known of a goal.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GoalRecord {
+    /// When a move for it last ended.
+    pub served: Option<Stamp>,
+    /// Since when it is ready, if it is.
+    pub ready: Option<Stamp>,
+    /// Moves for it since it last held.
+    pub attempts: u32,
+    /// How the last move for it ended.
+    pub last: Option<String>,
+    /// The ask that it waits for.
+    pub ask: Option<String>,
+}
+
+/// What is known of a reading.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadingRecord {
+    /// Digest of its signal in the last beat.
+    pub digest: Digest,
+    /// In how many beats in a row it changed; quiet beats count back.
+    pub streak: u32,
+}
+
+/// An ask that waits.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AskRecord {
+    /// Who asks.
+    pub from: String,
+    /// The question.
+    pub prompt: String,
+    /// The goal that waits for it.
+    pub goal: Option<String>,
+    /// Since when.
+    pub at: Stamp,
+}
+
+/// A pause.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Paused {
+    /// Since when.
+    pub at: Stamp,
+    /// Until when, in milliseconds since the epoch.
+    pub until: Option<i64>,
+}
+
+/// A beat that did nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Skip {
+    /// Which beat.
+    pub beat: BeatId,
+    /// When.
+    pub at: Stamp,
+    /// Why it looked.
+    pub cause: Cause,
+    /// Why it did nothing.
+    pub why: Why,
+}
+
+/// Spend of a day.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DaySpend {
+    /// Dollars.
+    pub usd: f64,
+    /// Tokens, read and written.
+    pub tokens: u64,
+    /// Decides.
+    pub decides: u64,
+}
+
+/// What the next brief must show once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Note {
+    /// The append that it belongs to.
+    pub seq: u64,
+    /// What it is.
+    #[serde(flatten)]
+    pub what: NoteKind,
+}
+
+/// Kinds of notes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "note", rename_all = "snake_case")]
+pub enum NoteKind {
+    /// Output of a shell move.
+    Shell {
+        /// The command.
+        cmd: String,
+        /// How it ended.
+        ended: Ended,
+        /// The end of its output.
+        tail: String,
+        /// Whether the loop's own decider wanted it.
+        own: bool,
+    },
+    /// A decide or a move failed.
+    Failure {
+        /// What happened.
+        reason: String,
+    },
+    /// A proposal was refused.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// A proposal came too late.
+    Overtaken {
+        /// What it was and what changed.
+        reason: String,
+    },
+    /// A move may or may not have happened.
+    Interrupted {
+        /// Which, and what is known.
+        reason: String,
+    },
+    /// A person answered.
+    Answer {
+        /// Which ask.
+        ask: String,
+        /// The question.
+        prompt: String,
+        /// The answer.
+        text: String,
+    },
+    /// The last decision had fields that mean nothing here.
+    Unknown {
+        /// Their names.
+        fields: Vec<String>,
+    },
+}
+
+impl Ledger {
+    /// What is known of a goal.
+    pub fn goal(&self, id: &str) -> GoalRecord {
+        self.goals.get(id).cloned().unwrap_or_default()
+    }
+}

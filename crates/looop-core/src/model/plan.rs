@@ -1,0 +1,106 @@
+//! Plans: an admitted move with everything fixed that must not differ when it is done again after a crash.
+
+use serde::{Deserialize, Serialize};
+
+use super::digest::Digest;
+use super::moves::Move;
+use crate::time::Stamp;
+
+/// Number of a beat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct BeatId(pub u64);
+
+/// Number of a decide; its folder is `runs/<six digits>`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(pub u64);
+
+impl std::fmt::Display for BeatId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
+
+impl std::fmt::Display for RunId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:06}", self.0)
+    }
+}
+
+/// Who wanted the move. Authorship gives rights.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Author {
+    /// The built-in decider, from a goal's recipe.
+    Builtin,
+    /// A decider of the configuration, by name.
+    Decider(String),
+    /// A person, through a verb.
+    Person,
+}
+
+impl Author {
+    /// A word for tables and lines.
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Decider(name) => name,
+            Self::Person => "you",
+        }
+    }
+}
+
+/// How a plan is carried out, so that it happens once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "how", rename_all = "snake_case")]
+pub enum Act {
+    /// Nothing outside the log changes.
+    Nothing,
+    /// A hosted child; the session's fence and receipt decide what a crash means.
+    Hosted {
+        /// The session, `<id>~<n>`.
+        session: String,
+    },
+    /// One file is put in place, or removed where `after` is absent.
+    File {
+        /// Path below the profile.
+        path: String,
+        /// Digest of the file before, if there was one.
+        before: Option<Digest>,
+        /// Digest of the file after.
+        after: Option<Digest>,
+    },
+    /// A goal moves to the archive.
+    Archive {
+        /// Path below the profile.
+        from: String,
+        /// The target, which did not exist when this was fixed.
+        to: String,
+        /// Digest of the body.
+        body: Digest,
+    },
+}
+
+/// An admitted move.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The move.
+    #[serde(rename = "move")]
+    pub action: Move,
+    /// Who wanted it.
+    pub author: Author,
+    /// How it is carried out.
+    pub act: Act,
+    /// The goal it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The journal line it wants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<String>,
+    /// A wish for the time of the next beat, within bounds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_interval_s: Option<u64>,
+    /// When it was fixed; what is written carries this time, also when it is written after a crash.
+    pub at: Stamp,
+}

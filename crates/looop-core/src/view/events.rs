@@ -1,0 +1,132 @@
+//! Public events: a mapping of the log's entries that may be relied upon.
+
+use serde_json::{Map, Value, json};
+
+use crate::ledger::entry::{Entry, Line, Spend};
+use crate::model::outcome::Outcome;
+use crate::model::plan::BeatId;
+use crate::time::machine_text;
+use crate::world::baseline::Change;
+
+/// Version of the events' form.
+pub const EVENTS_VERSION: u32 = 1;
+
+/// Names of all events, as docs and streams spell them.
+pub const EVENT_NAMES: [&str; 23] = [
+    "answered",
+    "asked",
+    "beat_started",
+    "decide_started",
+    "decided",
+    "dismissed",
+    "dropped",
+    "failed",
+    "finished",
+    "flapping",
+    "intended",
+    "interrupted",
+    "notified",
+    "overtaken",
+    "paused",
+    "rejected",
+    "restarted",
+    "resumed",
+    "seeded",
+    "sensed",
+    "skipped",
+    "spend",
+    "stopped",
+];
+
+/// The events of one append.
+pub fn events(line: &Line) -> Vec<Value> {
+    line.entries
+        .iter()
+        .flat_map(|entry| of_entry(entry))
+        .map(|(name, fields)| stamped(line, name, fields))
+        .collect()
+}
+
+fn stamped(line: &Line, name: &str, fields: Value) -> Value {
+    let mut event = Map::new();
+    event.insert("v".to_owned(), EVENTS_VERSION.into());
+    event.insert("seq".to_owned(), line.seq.into());
+    event.insert("ts".to_owned(), machine_text(line.at.wall).into());
+    event.insert("event".to_owned(), name.into());
+    if let Value::Object(fields) = fields {
+        event.extend(fields.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    Value::Object(event)
+}
+
+type Named = (&'static str, Value);
+
+fn of_entry(entry: &Entry) -> Vec<Named> {
+    match entry {
+        Entry::Seeded { files } => vec![("seeded", json!({"files": files}))],
+        Entry::Saw { readings, ready, .. } => {
+            let names: Vec<&String> = readings.keys().collect();
+            vec![("sensed", json!({"readings": names, "ready": ready}))]
+        }
+        Entry::Flapping { reading } => vec![("flapping", json!({"reading": reading}))],
+        Entry::Skipped { beat, cause, why, changes, .. } => {
+            let mut fields = serde_json::to_value(why).unwrap_or_default();
+            fields["beat"] = json!(beat);
+            vec![started(*beat, json!(cause), changes), ("skipped", fields)]
+        }
+        Entry::DecideStarted { beat, run, decider, cause, forced, changes, reserved_usd, .. } => vec![
+            started(*beat, json!(cause), changes),
+            (
+                "decide_started",
+                json!({"beat": beat, "run": run.to_string(), "decider": decider, "forced": forced, "reserved_usd": reserved_usd}),
+            ),
+        ],
+        Entry::Decided { beat, run, proposal, spend } => vec![
+            (
+                "decided",
+                json!({"beat": beat, "run": run.to_string(), "action": proposal.action.action(), "proposal": proposal}),
+            ),
+            spent(*beat, spend),
+        ],
+        Entry::Failed { beat, run, failure, reason, spend, .. } => vec![
+            ("failed", json!({"beat": beat, "run": run.to_string(), "failure": failure, "reason": reason})),
+            spent(*beat, spend),
+        ],
+        Entry::Rejected { beat, reason, .. } => vec![("rejected", json!({"beat": beat, "reason": reason}))],
+        Entry::Overtaken { beat, reason } => vec![("overtaken", json!({"beat": beat, "reason": reason}))],
+        Entry::Intended { beat, plan, cause, changes, why } => {
+            let fields = json!({
+                "beat": beat, "author": plan.author.word(), "goal": plan.goal, "why": why,
+                "action": plan.action.action(), "move": plan.action,
+            });
+            let begun = cause.map(|cause| started(*beat, json!(cause), changes));
+            begun.into_iter().chain([("intended", fields)]).collect()
+        }
+        Entry::Restarted { beat, session } => vec![("restarted", json!({"beat": beat, "session": session}))],
+        Entry::Finished { beat, outcome, journal, .. } => {
+            let name =
+                if matches!(outcome, Outcome::Interrupted { .. }) { "interrupted" } else { "finished" };
+            vec![(name, json!({"beat": beat, "outcome": outcome, "journal": journal}))]
+        }
+        Entry::Asked { ask, from, prompt, goal } => {
+            vec![("asked", json!({"ask": ask, "from": from, "prompt": prompt, "goal": goal}))]
+        }
+        Entry::Answered { ask, text } => vec![("answered", json!({"ask": ask, "text": text}))],
+        Entry::Dismissed { ask } => vec![("dismissed", json!({"ask": ask}))],
+        Entry::Paused { until } => vec![("paused", json!({"until": until.map(machine_text)}))],
+        Entry::Resumed => vec![("resumed", json!({}))],
+        Entry::Dropped { what } => vec![("dropped", json!({"what": what}))],
+        Entry::Stopped { reason } => vec![("stopped", json!({"reason": reason}))],
+    }
+}
+
+fn started(beat: BeatId, cause: Value, changes: &[Change]) -> Named {
+    let changes: Vec<String> = changes.iter().map(Change::text).collect();
+    ("beat_started", json!({"beat": beat, "cause": cause, "changes": changes}))
+}
+
+fn spent(beat: BeatId, spend: &Spend) -> Named {
+    let mut fields = serde_json::to_value(spend).unwrap_or_default();
+    fields["beat"] = json!(beat);
+    ("spend", fields)
+}

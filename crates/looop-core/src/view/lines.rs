@@ -1,0 +1,142 @@
+//! Human lines: `[HH:MM:SS] <glyph> <text>`.
+
+use jiff::tz::TimeZone;
+
+use crate::ledger::entry::{Entry, Line};
+use crate::model::moves::{Move, one_line};
+use crate::model::outcome::Outcome;
+use crate::model::plan::{Author, Plan};
+use crate::time::{Now, clock_text};
+
+/// How a line is meant; the face chooses the colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// In passing.
+    Dim,
+    /// As it should be.
+    Plain,
+    /// Something was achieved.
+    Good,
+    /// Something failed.
+    Bad,
+    /// A person is wanted.
+    Ask,
+}
+
+/// One human line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HumanLine {
+    /// `HH:MM:SS`.
+    pub clock: String,
+    /// One sign.
+    pub glyph: char,
+    /// What happened.
+    pub text: String,
+    /// How it is meant.
+    pub tone: Tone,
+}
+
+impl HumanLine {
+    /// The line without colour.
+    pub fn plain(&self) -> String {
+        format!("[{}] {} {}", self.clock, self.glyph, self.text)
+    }
+}
+
+/// The human lines of one append.
+pub fn lines(line: &Line, now: &Now) -> Vec<HumanLine> {
+    let clock = clock_text(line.at.wall, &now.zone);
+    let shown = line.entries.iter().flat_map(|entry| of_entry(entry, now));
+    shown.map(|(glyph, tone, text)| HumanLine { clock: clock.clone(), glyph, text, tone }).collect()
+}
+
+/// The clock of a moment, for lines that no append stands behind.
+pub fn clock(wall: i64, zone: &TimeZone) -> String {
+    clock_text(wall, zone)
+}
+
+type Shown = (char, Tone, String);
+
+fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
+    match entry {
+        Entry::Seeded { files } => {
+            vec![('+', Tone::Plain, format!("new profile: wrote {}", files.join(", ")))]
+        }
+        Entry::Saw { .. } | Entry::Asked { .. } => Vec::new(),
+        Entry::Flapping { reading } => vec![('≈', Tone::Bad, format!("{reading} changes at every beat"))],
+        Entry::Skipped { why, .. } => vec![('·', Tone::Dim, why.text(now))],
+        Entry::DecideStarted { run, decider, forced, changes, .. } => {
+            let reason = match (forced, changes.len()) {
+                (Some(force), _) => force.text(),
+                (None, 1) => changes[0].text(),
+                (None, count) => format!("{count} changes"),
+            };
+            vec![('?', Tone::Plain, format!("asking {decider} (run {run}): {}", one_line(&reason, 160)))]
+        }
+        Entry::Decided { proposal, .. } => {
+            vec![('!', Tone::Plain, format!("decided {}", proposal.action.action()))]
+        }
+        Entry::Failed { reason, .. } => {
+            vec![('✗', Tone::Bad, format!("deciding failed: {}", one_line(reason, 300)))]
+        }
+        Entry::Rejected { reason, .. } => {
+            vec![('✗', Tone::Bad, format!("refused: {}", one_line(reason, 300)))]
+        }
+        Entry::Overtaken { reason, .. } => {
+            vec![('~', Tone::Dim, format!("overtaken: {}", one_line(reason, 300)))]
+        }
+        Entry::Intended { plan, why, .. } => intended(plan, why.as_deref()),
+        Entry::Restarted { .. } => {
+            vec![('↻', Tone::Dim, "it had not run before the crash; starting it".to_owned())]
+        }
+        Entry::Finished { outcome, .. } => finished(outcome),
+        Entry::Answered { ask, text } => {
+            vec![('←', Tone::Good, format!("{ask} answered: {}", one_line(text, 200)))]
+        }
+        Entry::Dismissed { ask } => vec![('-', Tone::Dim, format!("{ask} dismissed"))],
+        Entry::Paused { until } => {
+            let text = crate::gate::Why::Paused { until: *until }.text(now);
+            vec![('‖', Tone::Plain, text)]
+        }
+        Entry::Resumed => vec![('▸', Tone::Plain, "resumed".to_owned())],
+        Entry::Dropped { what } => vec![('-', Tone::Dim, format!("dropped {what}"))],
+        Entry::Stopped { reason } => vec![('■', Tone::Plain, format!("stopped: {reason}"))],
+    }
+}
+
+fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {
+    let goal = plan.goal.as_ref().map_or(String::new(), |goal| format!("[{goal}] "));
+    let what = match &plan.action {
+        Move::RunShell { cmd, .. } => format!("{goal}$ {}", one_line(cmd, 200)),
+        Move::AskHuman { prompt, .. } => {
+            return vec![('?', Tone::Ask, format!("{goal}asks you: {}", one_line(prompt, 400)))];
+        }
+        other => format!("{goal}{}", other.summary()),
+    };
+    let why = match (&plan.author, why) {
+        (Author::Builtin, Some(why)) => format!("  ({})", one_line(why, 160)),
+        _ => String::new(),
+    };
+    vec![('→', Tone::Plain, format!("{what}{why}"))]
+}
+
+fn finished(outcome: &Outcome) -> Vec<Shown> {
+    let tail = |tail: &str| {
+        let last: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
+        let from = last.len().saturating_sub(5);
+        last[from..]
+            .iter()
+            .map(|line| (' ', Tone::Dim, format!("  {}", one_line(line, 160))))
+            .collect::<Vec<_>>()
+    };
+    let mut shown = outcome.shell().map(|shell| tail(&shell.tail)).unwrap_or_default();
+    shown.push(match outcome {
+        Outcome::Done { note: Some(note), .. } => ('✓', Tone::Good, format!("done: {note}")),
+        Outcome::Done { note: None, .. } => ('✓', Tone::Good, "done".to_owned()),
+        Outcome::Failed { reason, .. } => ('✗', Tone::Bad, format!("failed: {}", one_line(reason, 300))),
+        Outcome::Interrupted { reason } => {
+            ('✗', Tone::Bad, format!("interrupted: {}", one_line(reason, 300)))
+        }
+    });
+    shown
+}

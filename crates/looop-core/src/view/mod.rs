@@ -1,0 +1,5 @@
+//! The read model of every face: public events, human lines, and what `status` and `why` show.
+
+pub mod events;
+pub mod lines;
+pub mod status;

@@ -1,0 +1,220 @@
+//! What `status` and `why` show, as values.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::builtin;
+use crate::gate::{Limits, backoff_wait, paused};
+use crate::ledger::state::Ledger;
+use crate::model::goal;
+use crate::purse;
+use crate::time::{Now, machine_text, span_text};
+use crate::world::observation::{Doc, Observation};
+use crate::world::probe::is_overdue;
+use crate::world::reading::Reading;
+
+/// The whole status.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Version of the form.
+    pub v: u32,
+    /// Who decides.
+    pub deciders: Vec<String>,
+    /// The process that holds the lock, if one does.
+    pub holder: Option<u32>,
+    /// The last beat that left an entry.
+    pub last: Option<LastBeat>,
+    /// Why the last beat did nothing, if it did nothing.
+    pub why: Option<String>,
+    /// What is under way.
+    pub under_way: Vec<String>,
+    /// Failures in a row.
+    pub failures: Option<FailureView>,
+    /// Why nothing is decided until a person says so.
+    pub paused: Option<String>,
+    /// Goals.
+    pub goals: Vec<GoalView>,
+    /// Asks that wait for a person.
+    pub asks: Vec<AskView>,
+    /// Files that cannot be used.
+    pub broken: Vec<String>,
+    /// Failing sensors.
+    pub failing: Vec<String>,
+    /// Today's spend.
+    pub spend: SpendView,
+    /// The last journal lines.
+    pub journal: Vec<String>,
+}
+
+/// The last beat that left an entry.
+#[derive(Clone, Debug, Serialize)]
+pub struct LastBeat {
+    /// Its number.
+    pub beat: u64,
+    /// When.
+    pub at: String,
+    /// How long ago.
+    pub age_s: u64,
+}
+
+/// Failures in a row.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailureView {
+    /// How many.
+    pub count: u32,
+    /// The last.
+    pub reason: String,
+    /// What is left of the wait.
+    pub wait_left_s: u64,
+}
+
+/// A goal.
+#[derive(Clone, Debug, Serialize)]
+pub struct GoalView {
+    /// Its id.
+    pub id: String,
+    /// Its title.
+    pub title: String,
+    /// `ready`, `holds`, `waits`, `prose`, `broken`, …: the standing in words.
+    pub state: String,
+    /// Seconds since a move served it.
+    pub served_age_s: Option<u64>,
+    /// How the last move for it ended.
+    pub last: Option<String>,
+    /// Whether it has waited too long.
+    pub overdue: bool,
+    /// What is wrong with its front matter.
+    pub problems: Vec<String>,
+}
+
+/// An ask that waits.
+#[derive(Clone, Debug, Serialize)]
+pub struct AskView {
+    /// Its id.
+    pub id: String,
+    /// Who asks.
+    pub from: String,
+    /// The question.
+    pub prompt: String,
+    /// The goal that waits.
+    pub goal: Option<String>,
+    /// For how long.
+    pub age_s: u64,
+}
+
+/// Today's spend.
+#[derive(Clone, Debug, Serialize)]
+pub struct SpendView {
+    /// Which day.
+    pub day: String,
+    /// Dollars.
+    pub usd: f64,
+    /// The cap, where one is set.
+    pub cap_usd: Option<f64>,
+    /// Decides.
+    pub decides: u64,
+}
+
+/// Puts the status together.
+pub fn status(
+    ledger: &Ledger,
+    seen: &Observation,
+    readings: &BTreeMap<String, Reading>,
+    now: &Now,
+    limits: &Limits,
+) -> Status {
+    let day = purse::today(ledger, now);
+    let spent = ledger.spend.get(&day).cloned().unwrap_or_default();
+    Status {
+        v: 1,
+        deciders: Vec::new(),
+        holder: None,
+        last: ledger.at.filter(|_| ledger.beats > 0).map(|at| LastBeat {
+            beat: ledger.beats,
+            at: machine_text(at.wall),
+            age_s: now.since(&at).as_secs(),
+        }),
+        why: ledger.skipped.as_ref().map(|skip| skip.why.text(now)),
+        under_way: under_way(ledger, now),
+        failures: ledger.failures.as_ref().map(|failures| FailureView {
+            count: failures.count,
+            reason: failures.reason.clone(),
+            wait_left_s: now.left(&failures.at, backoff_wait(failures.count)).as_secs(),
+        }),
+        paused: paused(ledger, now).map(|why| why.text(now)),
+        goals: goals(ledger, seen, readings, now, limits),
+        asks: asks(ledger, now),
+        broken: broken(seen),
+        failing: readings
+            .iter()
+            .filter(|(_, reading)| reading.failed)
+            .map(|(name, _)| name.clone())
+            .collect(),
+        spend: SpendView { day, usd: spent.usd, cap_usd: limits.daily_usd, decides: spent.decides },
+        journal: ledger.journal.iter().rev().take(5).rev().cloned().collect(),
+    }
+}
+
+fn under_way(ledger: &Ledger, now: &Now) -> Vec<String> {
+    let age = |at| span_text(now.since(at));
+    let deciding =
+        ledger.deciding.iter().map(|d| format!("decide {} by {}, for {}", d.run, d.decider, age(&d.at)));
+    let acting = ledger.acting.iter().map(|a| format!("{}, for {}", a.plan.action.action(), age(&a.at)));
+    deciding.chain(acting).collect()
+}
+
+fn goals(
+    ledger: &Ledger,
+    seen: &Observation,
+    readings: &BTreeMap<String, Reading>,
+    now: &Now,
+    limits: &Limits,
+) -> Vec<GoalView> {
+    let choice = builtin::choose(ledger, seen, readings, now);
+    let view = |(id, doc): (&String, &Doc)| {
+        let parsed = goal::parse(doc.text().unwrap_or(""));
+        let record = ledger.goal(id);
+        GoalView {
+            id: id.clone(),
+            title: parsed.title,
+            state: choice.standings.get(id).map(builtin::Standing::text).unwrap_or_default(),
+            served_age_s: record.served.as_ref().map(|served| now.since(served).as_secs()),
+            last: record.last,
+            overdue: is_overdue(ledger, id, now, limits),
+            problems: parsed.problems,
+        }
+    };
+    seen.docs.goals.iter().map(view).collect()
+}
+
+fn asks(ledger: &Ledger, now: &Now) -> Vec<AskView> {
+    let view = |(id, ask): (&String, &crate::ledger::state::AskRecord)| AskView {
+        id: id.clone(),
+        from: ask.from.clone(),
+        prompt: ask.prompt.clone(),
+        goal: ask.goal.clone(),
+        age_s: now.since(&ask.at).as_secs(),
+    };
+    ledger.asks.iter().map(view).collect()
+}
+
+fn broken(seen: &Observation) -> Vec<String> {
+    let doc = |doc: &Doc| match doc {
+        Doc::Broken { error } => Some(error.clone()),
+        Doc::Absent | Doc::Text { .. } => None,
+    };
+    let playbook = doc(&seen.docs.playbook);
+    let goals = seen.docs.goals.values().filter_map(doc);
+    let odd = seen.docs.odd.iter().map(|name| format!("goals/{name}: this name cannot be used"));
+    let letters = seen.letters.broken.iter().map(|(_, error)| error.clone());
+    let unusable = seen.unusable.iter().map(|file| format!("{file}: this name cannot be used"));
+    let folders = seen.broken.iter().cloned();
+    playbook.into_iter().chain(folders).chain(goals).chain(odd).chain(unusable).chain(letters).collect()
+}
+
+/// A duration for tables, or a dash.
+pub fn age_text(seconds: Option<u64>) -> String {
+    seconds.map_or_else(|| "-".to_owned(), |seconds| span_text(Duration::from_secs(seconds)))
+}

@@ -1,0 +1,194 @@
+//! The baseline: the world as the last model decision saw it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::observation::Docs;
+use super::reading::Reading;
+use crate::model::digest::{Digest, canonical};
+use crate::model::moves::one_line;
+
+/// Longest value that is kept to show `old → new`.
+const SHOWN: usize = 400;
+
+/// What the baseline knows of one item.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Digest of the wake part.
+    pub digest: Digest,
+    /// A reading's signal, as far as it is short enough to show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+}
+
+/// Items by key: `playbook`, `goal:<id>`, `reading:<name>`.
+pub type Items = BTreeMap<String, Seen>;
+
+/// How to get from one set of items to another. An absent value removes the item.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Delta(pub BTreeMap<String, Option<Seen>>);
+
+/// What happened to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It was not there before.
+    Appeared,
+    /// It differs.
+    Changed,
+    /// It is no longer there.
+    Gone,
+}
+
+/// One item of the diff.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The item's key.
+    pub item: String,
+    /// What happened to it.
+    pub kind: ChangeKind,
+    /// The old value, for readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub old: Option<String>,
+    /// The new value, for readings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub new: Option<String>,
+}
+
+impl Change {
+    /// One line: `+ goal:ship`, `~ reading:ci {"red":0} → {"red":1}`, `- goal:old`.
+    pub fn text(&self) -> String {
+        let sign = match self.kind {
+            ChangeKind::Appeared => '+',
+            ChangeKind::Changed => '~',
+            ChangeKind::Gone => '-',
+        };
+        match (&self.old, &self.new) {
+            (Some(old), Some(new)) => format!("{sign} {} {old} → {new}", self.item),
+            (None, Some(new)) => format!("{sign} {} {new}", self.item),
+            _ => format!("{sign} {}", self.item),
+        }
+    }
+
+    /// The reading that changed, if it is one.
+    pub fn reading(&self) -> Option<&str> {
+        self.item.strip_prefix("reading:")
+    }
+}
+
+/// The items of an observation.
+pub fn items(docs: &Docs, readings: &BTreeMap<String, Reading>) -> Items {
+    let plain = |digest| Seen { digest, value: None };
+    let mut items = Items::new();
+    if let Some(digest) = docs.playbook.digest() {
+        items.insert("playbook".to_owned(), plain(digest));
+    }
+    for (id, doc) in &docs.goals {
+        if let Some(digest) = doc.digest() {
+            items.insert(format!("goal:{id}"), plain(digest));
+        }
+    }
+    for name in &docs.odd {
+        items.insert(format!("goal:{name}"), plain(Digest::of(name.as_bytes())));
+    }
+    for (name, reading) in readings {
+        let seen = Seen { digest: reading.digest(), value: Some(short(&reading.signal)) };
+        items.insert(format!("reading:{name}"), seen);
+    }
+    items
+}
+
+fn short(signal: &Value) -> String {
+    one_line(&canonical(signal), SHOWN)
+}
+
+/// What differs between the baseline and what is seen now, by name.
+#[must_use]
+pub fn diff(base: &Items, seen: &Items) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (item, new) in seen {
+        match base.get(item) {
+            Some(old) if old.digest == new.digest => {}
+            Some(old) => changes.push(Change {
+                item: item.clone(),
+                kind: ChangeKind::Changed,
+                old: old.value.clone(),
+                new: new.value.clone(),
+            }),
+            None => {
+                let (item, new) = (item.clone(), new.value.clone());
+                changes.push(Change { item, kind: ChangeKind::Appeared, old: None, new });
+            }
+        }
+    }
+    let gone = base.iter().filter(|(item, _)| !seen.contains_key(*item));
+    changes.extend(gone.map(|(item, old)| Change {
+        item: item.clone(),
+        kind: ChangeKind::Gone,
+        old: old.value.clone(),
+        new: None,
+    }));
+    changes
+}
+
+impl Delta {
+    /// The delta that turns `base` into `seen`.
+    pub fn between(base: &Items, seen: &Items) -> Self {
+        let gone = base.keys().filter(|item| !seen.contains_key(*item)).map(|item| (item.clone(), None));
+        let new = seen.iter().filter(|(item, new)| base.get(*item) != Some(new));
+        Self(gone.chain(new.map(|(item, new)| (item.clone(), Some(new.clone())))).collect())
+    }
+
+    /// Whether nothing differs.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Applies the delta.
+    pub fn apply(&self, items: &mut Items) {
+        for (item, seen) in &self.0 {
+            match seen {
+                Some(seen) => items.insert(item.clone(), seen.clone()),
+                None => items.remove(item),
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn seen(text: &str) -> Seen {
+        Seen { digest: Digest::of(text.as_bytes()), value: Some(text.to_owned()) }
+    }
+
+    #[test]
+    fn a_change_has_a_name_and_both_values() {
+        let base = Items::from([("goal:a".into(), seen("1")), ("reading:ci".into(), seen("0"))]);
+        let now = Items::from([("goal:b".into(), seen("2")), ("reading:ci".into(), seen("1"))]);
+        let texts: Vec<String> = diff(&base, &now).iter().map(Change::text).collect();
+        assert_eq!(texts, ["+ goal:b 2", "~ reading:ci 0 → 1", "- goal:a"]);
+    }
+
+    fn any_items() -> impl Strategy<Value = Items> {
+        proptest::collection::btree_map("[a-d]", "[x-z]", 0..4)
+            .prop_map(|map| map.into_iter().map(|(key, text)| (key, seen(&text))).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn a_delta_leads_from_one_to_the_other(a in any_items(), b in any_items()) {
+            let mut items = a.clone();
+            let delta = Delta::between(&a, &b);
+            delta.apply(&mut items);
+            prop_assert_eq!(&items, &b);
+            prop_assert_eq!(delta.is_empty(), a == b);
+            prop_assert_eq!(diff(&a, &b).is_empty(), a == b);
+        }
+    }
+}

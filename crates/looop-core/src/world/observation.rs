@@ -1,0 +1,153 @@
+//! The observation: all that one beat saw, taken in one pass.
+
+use std::collections::BTreeMap;
+
+use jiff::tz::TimeZone;
+
+use super::reading::Reading;
+use crate::model::digest::Digest;
+use crate::model::letter::{Answer, Ask};
+use crate::model::outcome::Ended;
+use crate::schedule::Schedule;
+
+/// A policy file: absent, whole, and broken are three different things.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Doc {
+    /// There is none.
+    #[default]
+    Absent,
+    /// Its text.
+    Text {
+        /// The text.
+        text: String,
+        /// Digest of its bytes.
+        digest: Digest,
+    },
+    /// It is there and cannot be used.
+    Broken {
+        /// What is wrong, with the file's name.
+        error: String,
+    },
+}
+
+impl Doc {
+    /// A whole document.
+    pub fn of(text: impl Into<String>) -> Self {
+        let text = text.into();
+        let digest = Digest::of(text.as_bytes());
+        Self::Text { text, digest }
+    }
+
+    /// The text, where it is whole.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text { text, .. } => Some(text),
+            Self::Absent | Self::Broken { .. } => None,
+        }
+    }
+
+    /// What the diff compares: nothing for an absent file, the bytes or the error else.
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Absent => None,
+            Self::Text { digest, .. } => Some(*digest),
+            Self::Broken { error } => Some(Digest::of_parts(&[b"broken", error.as_bytes()])),
+        }
+    }
+}
+
+/// The files that moves write and decisions rest on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Docs {
+    /// PLAYBOOK.md.
+    pub playbook: Doc,
+    /// Goals by id.
+    pub goals: BTreeMap<String, Doc>,
+    /// Files in `goals/` whose names cannot be used, escaped for printing.
+    pub odd: Vec<String>,
+    /// Sensors by stem: the file name and the digest of its bytes, where it could be read.
+    pub sensors: BTreeMap<String, SensorFile>,
+    /// Schedules by name.
+    pub schedules: BTreeMap<String, ScheduleDoc>,
+    /// Stems in `goals/archive/`.
+    pub archive: Vec<String>,
+    /// Time zones that schedules or the move at hand name, as far as they exist.
+    pub zones: BTreeMap<String, TimeZone>,
+}
+
+/// A sensor's file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SensorFile {
+    /// Name with extension.
+    pub file: String,
+    /// Digest of its bytes, where it could be read.
+    pub digest: Option<Digest>,
+}
+
+/// A schedule's file.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScheduleDoc {
+    /// A usable schedule.
+    Good {
+        /// Its parsed form.
+        schedule: Schedule,
+        /// Digest of its bytes.
+        digest: Digest,
+    },
+    /// It is there and cannot be used.
+    Broken {
+        /// What is wrong, with the file's name.
+        error: String,
+        /// Digest of its bytes, where it could be read.
+        digest: Option<Digest>,
+    },
+}
+
+impl ScheduleDoc {
+    /// Digest of its bytes.
+    pub fn digest(&self) -> Option<Digest> {
+        match self {
+            Self::Good { digest, .. } => Some(*digest),
+            Self::Broken { digest, .. } => *digest,
+        }
+    }
+}
+
+/// What a goal's check said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// How it ended: 0 holds, 1 fails, anything else is an error.
+    pub ended: Ended,
+    /// The end of what it printed.
+    pub output: String,
+}
+
+/// Letters waiting to be folded.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Letters {
+    /// Asks by id.
+    pub asks: BTreeMap<String, Ask>,
+    /// Answers by ask.
+    pub answers: BTreeMap<String, Answer>,
+    /// Files that are no letters, with what is wrong.
+    pub broken: Vec<(String, String)>,
+}
+
+/// All that a beat saw.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Observation {
+    /// Policy files.
+    pub docs: Docs,
+    /// Sensors' readings by sensor; probes are added by the engine.
+    pub readings: BTreeMap<String, Reading>,
+    /// Results of goals' checks.
+    pub checks: BTreeMap<String, Checked>,
+    /// Letters.
+    pub letters: Letters,
+    /// Files whose names cannot be used; shown, and no target of moves.
+    pub unusable: Vec<String>,
+    /// Folders that could not be looked into. What was seen is not the whole world, so nothing is decided upon it.
+    pub broken: Vec<String>,
+    /// A fresh secret for the brief's boundaries.
+    pub secret: [u8; 16],
+}
