@@ -1,0 +1,143 @@
+//! Launching a host.
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::fs::OFlags;
+
+use super::folder::{self, Folder};
+use super::spec::{Spec, Stored, VERSION};
+use super::standing::{self, Standing};
+use crate::{mark, point};
+
+/// Why a host could not be launched.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// There is a session in the folder, or something else.
+    #[error("{} is in use", .0.display())]
+    InUse(PathBuf),
+    /// The folder or a file in it could not be written.
+    #[error("cannot prepare {}", folder.display())]
+    Folder {
+        /// The session's folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// The spec cannot be run by anybody.
+    #[error("the spec is not valid: {0}")]
+    Spec(&'static str),
+    /// The host process could not be started.
+    #[error("cannot start the host of {}", folder.display())]
+    Launch {
+        /// The session's folder.
+        folder: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// A session that is written down, locked by us, and not running yet. Dropping it leaves a session that never ran.
+#[derive(Debug)]
+pub struct Prepared {
+    folder: PathBuf,
+    lock: File,
+}
+
+/// Makes the folder of a session, locks it and writes its spec, durably. The folder must be absent or empty.
+pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
+    check(spec)?;
+    let failed = |source| HostError::Folder { folder: folder.to_owned(), source };
+    let inside = Folder::make(folder).map_err(failed)?;
+    if !inside.is_empty().map_err(failed)? {
+        return Err(HostError::InUse(folder.to_owned()));
+    }
+    let lock = make_lock(&inside).map_err(|error| {
+        if error.kind() == io::ErrorKind::AlreadyExists {
+            HostError::InUse(folder.to_owned())
+        } else {
+            failed(error)
+        }
+    })?;
+    write_spec(&inside, spec).map_err(failed)?;
+    point("host.prepared");
+    Ok(Prepared { folder: folder.to_owned(), lock })
+}
+
+fn check(spec: &Spec) -> Result<(), HostError> {
+    let holds_nul = |text: &[u8]| text.contains(&0);
+    let bad_name = |name: &str| name.is_empty() || name.contains('=') || holds_nul(name.as_bytes());
+    if spec.v != VERSION {
+        return Err(HostError::Spec("its version is unknown"));
+    }
+    if spec.argv.is_empty() || spec.argv.iter().any(|word| holds_nul(word.as_encoded_bytes())) {
+        return Err(HostError::Spec("its command is empty or holds a NUL byte"));
+    }
+    if !spec.cwd.is_absolute() || holds_nul(spec.cwd.as_os_str().as_encoded_bytes()) {
+        return Err(HostError::Spec("its working directory is not an absolute path"));
+    }
+    if spec.env.iter().any(|(name, value)| bad_name(name) || holds_nul(value.as_bytes())) {
+        return Err(HostError::Spec("its environment holds an impossible name or value"));
+    }
+    Ok(())
+}
+
+/// The lock gets its name when it is held, so that nobody ever sees it free before the session is over.
+fn make_lock(folder: &Folder) -> io::Result<File> {
+    let temporary = folder::temporary(folder::LOCK);
+    let lock = folder.create(&temporary, OFlags::EXCL)?;
+    lock.try_lock()?;
+    folder.rename(&temporary, folder::LOCK)?;
+    Ok(lock)
+}
+
+fn write_spec(folder: &Folder, spec: &Spec) -> io::Result<()> {
+    let stored = Stored { mark: mark::fresh()?, spec: spec.clone() };
+    folder.put(folder::SPEC, &serde_json::to_vec(&stored)?)
+}
+
+/// A host on its way. It does not end with us; it should be reaped when it ends while we live.
+#[derive(Debug)]
+pub struct Launched {
+    folder: PathBuf,
+    child: Child,
+}
+
+/// Starts the host: `image` with `image_args` and the folder, which must lead to [`super::main`]. Returns at once.
+///
+/// The lock is handed over as the standard input of the host, which moves it out of the way first of all.
+pub fn launch(prepared: Prepared, image: &Path, image_args: &[&str]) -> Result<Launched, HostError> {
+    let Prepared { folder, lock } = prepared;
+    let mut command = Command::new(image);
+    command.args(image_args).arg(&folder).stdin(lock).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        Ok(child) => {
+            point("host.launched");
+            Ok(Launched { folder, child })
+        }
+        Err(source) => Err(HostError::Launch { folder, source }),
+    }
+}
+
+impl Launched {
+    /// The host's process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Blocks until the host is gone, reaps it, and says how the session stands.
+    pub fn wait(mut self) -> io::Result<Standing> {
+        self.child.wait()?;
+        // A host that dies in the middle of a start leaves the lock with its child until that has exec'd.
+        standing::wait(&self.folder)
+    }
+
+    /// Reaps the host if it is gone; says whether it is.
+    pub fn try_reap(&mut self) -> io::Result<bool> {
+        Ok(self.child.try_wait()?.is_some())
+    }
+}

@@ -1,0 +1,80 @@
+//! The receipt, and the space for it.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use rustix::fs::OFlags;
+
+use super::folder::{self, Folder};
+use super::spec::Receipt;
+use crate::Ended;
+
+/// No receipt is longer.
+const SPACE: usize = 8 << 10;
+/// So much of a reason fits, also when each byte needs six in JSON.
+const LONGEST_REASON: usize = 512;
+/// So many numbers of processes that do not die are listed.
+const MOST_LEFT: usize = 200;
+
+/// Real bytes on the disk, so that a full disk cannot lose the receipt.
+#[derive(Debug)]
+pub(super) struct Reserve(File);
+
+impl Reserve {
+    /// Takes the space, durably.
+    pub(super) fn take(folder: &Folder) -> io::Result<Self> {
+        let file = folder.create(&folder::temporary(folder::RECEIPT), OFlags::TRUNC)?;
+        file.write_all_at(&[b' '; SPACE], 0)?;
+        file.sync_all()?;
+        Ok(Self(file))
+    }
+
+    /// Writes the receipt into the space and gives it its name, durably.
+    pub(super) fn fill(&self, folder: &Folder, mut receipt: Receipt) -> io::Result<()> {
+        receipt.left.truncate(MOST_LEFT);
+        receipt.ended = shorten(receipt.ended);
+        let text = serde_json::to_vec(&receipt)?;
+        self.0.write_all_at(&text, 0)?;
+        self.0.set_len(text.len() as u64)?;
+        folder.settle(&self.0, &folder::temporary(folder::RECEIPT), folder::RECEIPT)
+    }
+
+    /// Gives the space back.
+    pub(super) fn release(self, folder: &Folder) {
+        drop(self.0);
+        // A folder that is gone has no space to give back.
+        folder.remove(&folder::temporary(folder::RECEIPT)).ok();
+    }
+}
+
+fn shorten(ended: Ended) -> Ended {
+    match ended {
+        Ended::Spawn(mut reason) => {
+            reason.truncate(reason.floor_char_boundary(LONGEST_REASON));
+            Ended::Spawn(reason)
+        }
+        Ended::Exited(_) | Ended::Signalled(_) | Ended::TimedOut | Ended::Killed => ended,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_receipt_fits_the_space() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::open(dir.path()).unwrap().unwrap();
+        let reserve = Reserve::take(&folder).unwrap();
+        let ended = Ended::Spawn("\u{1}".repeat(10_000));
+        let (started_ms, ended_ms, output_bytes) = (u64::MAX, u64::MAX, u64::MAX);
+        let receipt =
+            Receipt { v: 1, ended, started_ms, ended_ms, output_bytes, left: vec![i32::MIN; 10_000] };
+        reserve.fill(&folder, receipt).unwrap();
+        let text = folder.read(folder::RECEIPT).unwrap().unwrap();
+        assert!(text.len() <= SPACE, "{}", text.len());
+        let read: Receipt = serde_json::from_slice(&text).unwrap();
+        assert_eq!(read.ended, Ended::Spawn("\u{1}".repeat(LONGEST_REASON)));
+    }
+}

@@ -1,0 +1,54 @@
+//! A host's first steps: away from whoever launched it, with the lock in its hand.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::folder::{self, Folder};
+use super::spec::{Stored, VERSION};
+use super::standing::{self, Loaded};
+use crate::{point, sys};
+
+/// What a host stands on.
+#[derive(Debug)]
+pub(super) struct Ground {
+    pub(super) folder: Folder,
+    pub(super) stored: Stored,
+    /// Held until the process ends.
+    pub(super) _lock: File,
+}
+
+/// Takes the lock from standard input, leaves terminal, session and working directory, and reads the spec.
+pub(super) fn detach(path: &Path) -> io::Result<Ground> {
+    let lock: File = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?.into();
+    let null = File::options().read(true).write(true).open("/dev/null")?;
+    rustix::stdio::dup2_stdin(&null)?;
+    rustix::stdio::dup2_stdout(&null)?;
+    rustix::stdio::dup2_stderr(&null)?;
+    sys::keep_descriptors_from_children()?;
+    // Whoever leads a session already needs no new one.
+    rustix::process::setsid().ok();
+    let folder = Folder::open(path)?.ok_or(io::ErrorKind::NotFound)?;
+    let meta = lock.metadata()?;
+    if folder.identity(folder::LOCK)? != (meta.dev(), meta.ino()) {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "standard input is not the lock of this session",
+        ));
+    }
+    point("host.locked");
+    std::env::set_current_dir("/")?;
+    Ok(Ground { stored: read_spec(&folder)?, folder, _lock: lock })
+}
+
+fn read_spec(folder: &Folder) -> io::Result<Stored> {
+    match standing::load_spec(folder)? {
+        Loaded::Value(stored) if stored.spec.v == VERSION => Ok(stored),
+        Loaded::Value(_) => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the version of the spec is unknown"))
+        }
+        Loaded::Corrupt(why) => Err(io::Error::new(io::ErrorKind::InvalidData, why)),
+        Loaded::Absent => Err(io::ErrorKind::NotFound.into()),
+    }
+}

@@ -1,0 +1,70 @@
+//! What a host is asked to run, and what it says at the end.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Ended, text};
+
+/// The version of the files in a session's folder.
+pub(super) const VERSION: u32 = 1;
+/// How much output is kept unless the spec says otherwise.
+const OUTPUT_KEEP: u64 = 64 << 10;
+
+/// What to run. Its standard input is empty; standard output and standard error are one stream.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct Spec {
+    /// The version of this form: 1.
+    pub v: u32,
+    /// The program and its arguments.
+    #[serde(with = "text::list")]
+    pub argv: Vec<OsString>,
+    /// Where it runs, as an absolute path.
+    #[serde(with = "text::path")]
+    pub cwd: PathBuf,
+    /// Its complete environment; the host adds its mark.
+    pub env: Vec<(String, String)>,
+    /// How long it may run, in milliseconds on the boot-time clock.
+    pub deadline_ms: Option<u64>,
+    /// How much of the end of its output is kept.
+    pub output_keep: u64,
+    /// Program names that are left alone once they left the process group they were started in.
+    #[serde(default)]
+    pub spare: Vec<String>,
+}
+
+impl Spec {
+    /// A command without deadline that spares nobody; 64 KiB of its output are kept.
+    pub fn new(argv: Vec<OsString>, cwd: PathBuf, env: Vec<(String, String)>) -> Self {
+        let (deadline_ms, output_keep, spare) = (None, OUTPUT_KEEP, Vec::new());
+        Self { v: VERSION, argv, cwd, env, deadline_ms, output_keep, spare }
+    }
+}
+
+/// The spec as it lies in the folder.
+#[derive(Serialize, Deserialize, Debug)]
+pub(super) struct Stored {
+    /// What all descendants of the child carry in their environment.
+    pub(super) mark: String,
+    #[serde(flatten)]
+    pub(super) spec: Spec,
+}
+
+/// What a host leaves at the end.
+#[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
+pub struct Receipt {
+    /// The version of this form: 1.
+    pub v: u32,
+    /// How the child ended.
+    pub ended: Ended,
+    /// When it was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When all of it had ended, in milliseconds since 1970.
+    pub ended_ms: u64,
+    /// How much it printed in all.
+    pub output_bytes: u64,
+    /// Processes it started that could not be ended (another user's, or stuck in the kernel); normally empty.
+    #[serde(default)]
+    pub left: Vec<i32>,
+}

@@ -1,0 +1,174 @@
+//! The process table, as far as `/proc` shows it.
+
+use std::collections::HashMap;
+use std::io;
+
+use crate::mark;
+
+/// One process at one moment. Number and start time together name it for ever; the number alone may be reused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pub(crate) parent: i32,
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+    /// In clock ticks since boot.
+    pub(crate) start: u64,
+    /// A zombie: it holds its number and nothing else.
+    pub(crate) dead: bool,
+    /// The kernel's short name of the program.
+    pub(crate) name: String,
+}
+
+impl Process {
+    /// Number and start time.
+    pub(crate) fn identity(&self) -> (i32, u64) {
+        (self.pid, self.start)
+    }
+}
+
+/// All processes that we can see, at about one moment.
+#[derive(Debug, Default)]
+pub(crate) struct Table(HashMap<i32, Process>);
+
+impl Table {
+    /// Looks at all processes. Fails where there is no `/proc`.
+    pub(crate) fn scan() -> io::Result<Self> {
+        let mut table = HashMap::new();
+        for entry in std::fs::read_dir("/proc")? {
+            let name = entry?.file_name();
+            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
+            if let Some(process) = one(pid) {
+                table.insert(pid, process);
+            }
+        }
+        // A `/proc` that does not even show ourselves is no process table.
+        if table.contains_key(&our_pid()) { Ok(Self(table)) } else { Err(io::ErrorKind::Unsupported.into()) }
+    }
+
+    /// The process with this number.
+    pub(crate) fn get(&self, pid: i32) -> Option<&Process> {
+        self.0.get(&pid)
+    }
+
+    /// All processes, in no order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Process> {
+        self.0.values()
+    }
+
+    /// The living processes below `root`, each with the path of numbers from a child of `root` down to itself.
+    pub(crate) fn below(&self, root: i32) -> Vec<(&Process, Vec<i32>)> {
+        let living = self.0.values().filter(|process| !process.dead);
+        living.filter_map(|process| Some((process, self.line(process, root)?))).collect()
+    }
+
+    /// From a child of `root` down to `process`, if it is below.
+    fn line(&self, process: &Process, root: i32) -> Option<Vec<i32>> {
+        let mut line = vec![process.pid];
+        let mut at = process;
+        while at.parent != root {
+            // The table is not one instant: a reused number could close a circle.
+            if line.contains(&at.parent) {
+                return None;
+            }
+            at = self.0.get(&at.parent)?;
+            line.push(at.pid);
+        }
+        line.reverse();
+        Some(line)
+    }
+}
+
+/// The number that was given last, to whomever.
+pub(crate) fn last_pid() -> Option<i32> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
+}
+
+/// Our own number.
+pub(crate) fn our_pid() -> i32 {
+    rustix::process::getpid().as_raw_pid()
+}
+
+/// One process as it is now.
+pub(crate) fn one(pid: i32) -> Option<Process> {
+    parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The mark a process was started with. Forks share it; a program that cleared its environment has none.
+pub(crate) fn mark_of(pid: i32) -> Option<String> {
+    let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    mark::within(&environ).map(str::to_owned)
+}
+
+/// Reads a `stat` line. The name stands in parentheses and may itself hold any byte.
+fn parse(stat: &[u8]) -> Option<Process> {
+    let open = stat.iter().position(|byte| *byte == b'(')?;
+    let close = stat.iter().rposition(|byte| *byte == b')')?;
+    let pid = std::str::from_utf8(&stat[..open]).ok()?.trim().parse().ok()?;
+    let name = String::from_utf8_lossy(stat.get(open + 1..close)?).into_owned();
+    let rest = std::str::from_utf8(&stat[close + 1..]).ok()?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let number = |index: usize| fields.get(index)?.parse::<i32>().ok();
+    // A leader that ended before its threads looks like a zombie, and still runs.
+    let zombie = matches!(fields.first()?.as_bytes(), b"Z" | b"X" | b"x") && number(17)? <= 1;
+    Some(Process {
+        pid,
+        parent: number(1)?,
+        group: number(2)?,
+        session: number(3)?,
+        start: fields.get(19)?.parse().ok()?,
+        dead: zombie,
+        name,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "42 (a) R b) Z 7 40 39 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 987 0 0";
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        let process = parse(LINE.as_bytes()).unwrap();
+        assert_eq!(process.name, "a) R b");
+        assert_eq!((process.pid, process.parent, process.group, process.session), (42, 7, 40, 39));
+        assert_eq!(process.start, 987);
+        assert!(process.dead);
+    }
+
+    #[test]
+    fn a_leader_whose_threads_run_is_alive() {
+        let line = LINE.replace(" 20 0 1 0 ", " 20 0 3 0 ");
+        assert!(!parse(line.as_bytes()).unwrap().dead);
+    }
+
+    #[test]
+    fn a_torn_line_is_nothing() {
+        for cut in 0..LINE.len() - 6 {
+            assert_eq!(parse(&LINE.as_bytes()[..cut]), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn lines_lead_down_and_circles_end() {
+        let process = |pid, parent| Process { pid, parent, ..parse(LINE.as_bytes()).unwrap() };
+        let alive = |pid, parent| Process { dead: false, ..process(pid, parent) };
+        let table = Table(
+            [alive(2, 1), alive(3, 2), alive(4, 3), process(5, 3), alive(8, 9), alive(9, 8)]
+                .map(|process| (process.pid, process))
+                .into(),
+        );
+        let mut below: Vec<_> =
+            table.below(2).into_iter().map(|(process, line)| (process.pid, line)).collect();
+        below.sort();
+        assert_eq!(below, [(3, vec![3]), (4, vec![3, 4])]);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn we_are_in_the_table() {
+        let table = Table::scan().unwrap();
+        assert_eq!(table.get(our_pid()), one(our_pid()).as_ref());
+    }
+}
