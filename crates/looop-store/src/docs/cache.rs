@@ -1,0 +1,98 @@
+//! What was read before and has not changed since.
+
+use std::collections::HashMap;
+
+use looop_core::model::digest::Digest;
+
+use crate::dir::{Reader, Unsafe};
+use crate::disk::{Kind, Links, Meta, Stored};
+
+/// A file must have been left alone for this long before it was read, or a later change could show the same times.
+const SETTLED_NS: i128 = 1_000_000_000;
+
+/// Files of the last scans, kept by whoever scans again and again. An empty one is always right.
+#[derive(Debug, Default)]
+pub struct DocsCache {
+    files: HashMap<String, Cached>,
+    round: u64,
+}
+
+#[derive(Debug)]
+struct Cached {
+    meta: Meta,
+    file: Whole,
+    round: u64,
+}
+
+/// A file that could be read.
+#[derive(Clone, Debug)]
+pub(super) struct Whole {
+    pub(super) bytes: Vec<u8>,
+    pub(super) digest: Digest,
+    pub(super) meta: Meta,
+}
+
+/// One scan's access to files.
+pub(super) struct Pass<'a> {
+    pub(super) reader: &'a Reader,
+    cache: &'a mut DocsCache,
+    now_ns: i128,
+}
+
+impl<'a> Pass<'a> {
+    /// Begins a scan at a moment in milliseconds since the epoch.
+    pub(super) fn begin(reader: &'a Reader, cache: &'a mut DocsCache, wall: i64) -> Self {
+        cache.round += 1;
+        Self { reader, cache, now_ns: i128::from(wall) * 1_000_000 }
+    }
+
+    /// Reads a file that must belong to us and be writable by nobody else, or takes it from the cache.
+    pub(super) fn read(&mut self, path: &str, limit: u64) -> Stored<Whole> {
+        if let Some(whole) = self.unchanged(path) {
+            return Stored::Value(whole);
+        }
+        let read = self.reader.disk().read(path, limit, Links::Inside);
+        let whole = read.and_then(|content| {
+            if let Some(found) = crate::dir::judge(self.reader.root(), path, &content.meta) {
+                return Stored::Unreadable(refused(&found));
+            }
+            let digest = Digest::of(&content.bytes);
+            Stored::Value(Whole { bytes: content.bytes, digest, meta: content.meta })
+        });
+        whole.map(|whole| {
+            self.keep(path, &whole);
+            whole
+        })
+    }
+
+    fn unchanged(&mut self, path: &str) -> Option<Whole> {
+        let cached = self.cache.files.get_mut(path)?;
+        let Stored::Value(meta) = self.reader.disk().stat(path) else { return None };
+        // A link's own times say nothing about the file that it leads to.
+        if meta.kind == Kind::Link || meta != cached.meta {
+            return None;
+        }
+        cached.round = self.cache.round;
+        Some(cached.file.clone())
+    }
+
+    fn keep(&mut self, path: &str, whole: &Whole) {
+        let settled = self.now_ns - whole.meta.changed.max(whole.meta.modified) >= SETTLED_NS;
+        if settled {
+            let cached = Cached { meta: whole.meta, file: whole.clone(), round: self.cache.round };
+            self.cache.files.insert(path.to_owned(), cached);
+        } else {
+            self.cache.files.remove(path);
+        }
+    }
+
+    /// Forgets the files that this scan did not meet.
+    pub(super) fn end(self) {
+        let round = self.cache.round;
+        self.cache.files.retain(|_, cached| cached.round == round);
+    }
+}
+
+fn refused(found: &Unsafe) -> std::io::Error {
+    std::io::Error::other(format!("it {}; mend it with: {}", found.what, found.fix))
+}

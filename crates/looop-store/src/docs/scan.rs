@@ -1,0 +1,66 @@
+//! One pass over the policy files.
+
+use std::collections::BTreeMap;
+
+use looop_core::world::observation::{Doc, Docs};
+
+use super::cache::{DocsCache, Pass, Whole};
+use super::sensors::Sensor;
+use super::{goals, schedules, sensors};
+use crate::dir::{Reader, TEXT_LIMIT};
+use crate::disk::{Listed, Stored};
+
+/// What a pass over the policy files found.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// The files, as the study wants them.
+    pub docs: Docs,
+    /// Every sensor by stem, with what is needed to run it or the reason why it cannot run.
+    pub sensors: BTreeMap<String, Sensor>,
+    /// Files in `sensors/` and `schedules/` whose names cannot be used, escaped for printing.
+    pub odd: Vec<String>,
+    /// Folders that cannot be listed. If there is one, what the scan holds is not the whole world: nothing may be
+    /// decided upon it.
+    pub broken: Vec<String>,
+}
+
+impl Reader {
+    /// Reads all policy files in one pass. Files that did not change since an earlier pass with the same cache are not
+    /// read again. `wall` is the present moment in milliseconds since the epoch.
+    pub fn scan(&self, cache: &mut DocsCache, wall: i64) -> Scan {
+        let mut pass = Pass::begin(self, cache, wall);
+        let mut scan = Scan::default();
+        scan.docs.playbook = doc("PLAYBOOK.md", pass.read("PLAYBOOK.md", TEXT_LIMIT));
+        goals::scan(&mut pass, &mut scan);
+        sensors::scan(&mut pass, &mut scan);
+        schedules::scan(&mut pass, &mut scan);
+        pass.end();
+        scan
+    }
+}
+
+/// A folder's names; a folder that is absent is empty, one that cannot be listed is reported.
+pub(super) fn listed(pass: &Pass<'_>, dir: &str, broken: &mut Vec<String>) -> Vec<Listed> {
+    match pass.reader.disk().list(dir).known(dir) {
+        Ok(listed) => listed.unwrap_or_default(),
+        Err(error) => {
+            broken.push(error);
+            Vec::new()
+        }
+    }
+}
+
+/// A text file as a document.
+pub(super) fn doc(path: &str, stored: Stored<Whole>) -> Doc {
+    match stored.known(path) {
+        Ok(None) => Doc::Absent,
+        Ok(Some(whole)) => match String::from_utf8(whole.bytes) {
+            Ok(text) => Doc::Text { text, digest: whole.digest },
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                Doc::Broken { error: format!("{path} is not UTF-8 (byte {})", at + 1) }
+            }
+        },
+        Err(error) => Doc::Broken { error },
+    }
+}

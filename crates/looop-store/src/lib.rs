@@ -1,0 +1,30 @@
+//! The cellar: everything of looop that touches the profile's files.
+//!
+//! A [`Reader`] shows a profile and creates nothing; the flock on `lock` turns it into a [`Writer`], and all that
+//! changes the log, the journal or a policy file is a method of that type. Every call on the file system goes through
+//! [`Disk`], so that a twin in memory can fail or cut any of them. Absent, unreadable and corrupt are three
+//! different things everywhere, only regular files of bounded size are read, and the clock is an argument.
+
+pub mod dir;
+pub mod disk;
+pub mod docs;
+pub mod log;
+pub mod mail;
+
+mod act;
+mod error;
+mod journal;
+mod lock;
+mod point;
+mod runs;
+mod snapshots;
+
+pub use act::{PLAYBOOK_HISTORY, Recovered};
+pub use dir::{OpenError, Reader};
+pub use disk::{Disk, Files, Stored};
+pub use error::StoreError;
+pub use journal::{JOURNAL, JOURNAL_GENERATIONS};
+pub use lock::{LockError, Writer};
+pub use log::{AppendError, Log, LogError, Repair};
+pub use point::{POINTS, point};
+pub use runs::{RunFiles, run_folder};

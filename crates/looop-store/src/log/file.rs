@@ -1,0 +1,150 @@
+//! One file of the log: its name, its bytes, its lines.
+
+use std::ops::Range;
+
+use looop_core::ledger::entry::{LOG_VERSION, Line};
+
+use super::error::LogError;
+use super::frame::{Flaw, Head, decode, decode_head, is_whole};
+use crate::disk::{Disk, Links, Stored};
+
+/// The folder of the log.
+pub(super) const FOLDER: &str = "log";
+/// Most bytes of one file that are read. A file is left for a new one long before.
+pub(super) const READ_LIMIT: u64 = 64 << 20;
+
+/// The path of the file whose first append has this number.
+pub(super) fn path_of(first: u64) -> String {
+    format!("{FOLDER}/{first:012}.jsonl")
+}
+
+/// The number that a file's name stands for, if it is a name of the log.
+fn first_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".jsonl")?;
+    (digits.len() == 12 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+}
+
+/// The files of the log by the number of their first append, oldest first. Other names in the folder are none of it.
+pub(super) fn files(disk: &dyn Disk) -> Result<Vec<u64>, LogError> {
+    let unreadable = |source| LogError::Unreadable { path: FOLDER.to_owned(), source };
+    let listed = disk.list(FOLDER).into_io().map_err(unreadable)?.unwrap_or_default();
+    let mut found: Vec<u64> = listed.iter().filter_map(|listed| first_of(listed.name.to_str()?)).collect();
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// One file, read whole.
+pub(super) struct LogFile {
+    pub(super) path: String,
+    bytes: Vec<u8>,
+    /// Where the snapshot ends.
+    body: usize,
+    /// Where the last whole line ends.
+    end: usize,
+}
+
+/// Reads a file and finds the end of its last whole line. Lines are not looked at yet, except the last one.
+pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogError> {
+    let path = path_of(first);
+    let bytes = match disk.read(&path, READ_LIMIT, Links::Refuse) {
+        Stored::Value(content) => content.bytes,
+        Stored::Absent => return Err(unreadable(&path, std::io::ErrorKind::NotFound.into())),
+        Stored::Unreadable(source) => return Err(unreadable(&path, source)),
+        Stored::Corrupt(what) => return Err(LogError::Corrupt { path, line: 1, what }),
+    };
+    let body = bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1);
+    let head = decode_head(bytes[..body].strip_suffix(b"\n").unwrap_or_default());
+    let head = head.map_err(|flaw| flawed(&path, 1, flaw))?;
+    if head.seq != head.snapshot.seq || head.seq + 1 != first {
+        return Err(LogError::Corrupt {
+            path,
+            line: 1,
+            what: "the snapshot is of another append".to_owned(),
+        });
+    }
+    let end = whole_end(&bytes, body);
+    Ok((LogFile { path, bytes, body, end }, head))
+}
+
+fn unreadable(path: &str, source: std::io::Error) -> LogError {
+    LogError::Unreadable { path: path.to_owned(), source }
+}
+
+/// Where the last whole line ends: a last line without its newline, or that does not match its checksum, is torn.
+fn whole_end(bytes: &[u8], body: usize) -> usize {
+    let end = bytes.iter().rposition(|b| *b == b'\n').map_or(body, |at| at + 1).max(body);
+    if end == body || end < bytes.len() {
+        return end;
+    }
+    let last = line_before(bytes, body, end);
+    if is_whole(&bytes[last.start..last.end - 1]) { end } else { last.start }
+}
+
+/// The line that ends at `end`, newline included.
+fn line_before(bytes: &[u8], body: usize, end: usize) -> Range<usize> {
+    let start = bytes[body..end - 1].iter().rposition(|b| *b == b'\n').map_or(body, |at| body + at + 1);
+    start..end
+}
+
+fn flawed(path: &str, line: usize, flaw: Flaw) -> LogError {
+    let path = path.to_owned();
+    match flaw {
+        Flaw::Newer(version) => LogError::Newer { path, version, known: LOG_VERSION },
+        Flaw::Torn => LogError::Corrupt { path, line, what: "it does not match its checksum".to_owned() },
+        Flaw::Unknown(what) => {
+            LogError::Corrupt { path, line, what: format!("it is not understood: {what}") }
+        }
+    }
+}
+
+impl LogFile {
+    /// Length of the whole lines.
+    pub(super) fn whole(&self) -> u64 {
+        self.end as u64
+    }
+
+    /// Whether anything was appended to its snapshot.
+    pub(super) fn has_lines(&self) -> bool {
+        self.end > self.body
+    }
+
+    /// Bytes after the last whole line.
+    pub(super) fn torn(&self) -> u64 {
+        (self.bytes.len() - self.end) as u64
+    }
+
+    /// Walks over the lines in order, which must be numbered from `after` without gaps, and returns the last number.
+    /// Lines from the number `below` on are passed over: after a failed sync a newer file says what came there.
+    pub(super) fn each(&self, after: u64, below: u64, f: &mut dyn FnMut(Line)) -> Result<u64, LogError> {
+        let mut last = after;
+        let lines = self.bytes[self.body..self.end].split_inclusive(|b| *b == b'\n');
+        for (at, bytes) in lines.enumerate() {
+            if last + 1 >= below {
+                break;
+            }
+            let line = decode(&bytes[..bytes.len() - 1]).map_err(|flaw| flawed(&self.path, at + 2, flaw))?;
+            if line.seq != last + 1 {
+                let what = format!("append {} follows {last}", line.seq);
+                return Err(LogError::Corrupt { path: self.path.clone(), line: at + 2, what });
+            }
+            last = line.seq;
+            f(line);
+        }
+        Ok(last)
+    }
+
+    /// The last `most` lines, oldest first. Only these are looked at.
+    pub(super) fn last(&self, most: usize) -> Result<Vec<Line>, LogError> {
+        let mut found = Vec::new();
+        let mut end = self.end;
+        while found.len() < most && end > self.body {
+            let range = line_before(&self.bytes, self.body, end);
+            let number = || self.bytes[..range.end].split_inclusive(|b| *b == b'\n').count();
+            let line = decode(&self.bytes[range.start..range.end - 1]);
+            found.push(line.map_err(|flaw| flawed(&self.path, number(), flaw))?);
+            end = range.start;
+        }
+        found.reverse();
+        Ok(found)
+    }
+}

@@ -1,0 +1,58 @@
+//! Looking back over the log.
+
+use looop_core::ledger::entry::Line;
+use looop_core::ledger::fold::apply_line;
+use looop_core::ledger::state::Ledger;
+
+use super::error::LogError;
+use super::file::{files, load};
+use crate::dir::Reader;
+
+impl Reader {
+    /// The last `most` appends, oldest first, from the newest two files.
+    pub fn recent(&self, most: usize) -> Result<Vec<Line>, LogError> {
+        let mut found = Vec::new();
+        for first in files(self.disk())?.into_iter().rev().take(2) {
+            let (file, _) = load(self.disk(), first)?;
+            let mut older = file.last(most - found.len())?;
+            older.append(&mut found);
+            found = older;
+            if found.len() == most {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// Walks over every append that is kept, oldest first, one file in memory at a time.
+    pub fn replay_all(&self, f: &mut dyn FnMut(&Line)) -> Result<(), LogError> {
+        let all = files(self.disk())?;
+        for (at, first) in all.iter().enumerate() {
+            let (file, head) = load(self.disk(), *first)?;
+            let below = all.get(at + 1).copied().unwrap_or(u64::MAX);
+            file.each(head.seq, below, &mut |line| f(&line))?;
+        }
+        Ok(())
+    }
+
+    /// Checks that the files are without a gap and that each one's snapshot is the fold of the files before it, and
+    /// returns the number of appends that are kept.
+    pub fn verify_log(&self) -> Result<u64, LogError> {
+        let all = files(self.disk())?;
+        let mut before: Option<Ledger> = None;
+        let mut appends = 0;
+        for (at, first) in all.iter().enumerate() {
+            let (file, head) = load(self.disk(), *first)?;
+            if before.as_ref().is_some_and(|before| *before != head.snapshot) {
+                let what = "the snapshot is not what the files before it add up to".to_owned();
+                return Err(LogError::Corrupt { path: file.path, line: 1, what });
+            }
+            let mut ledger = head.snapshot;
+            let below = all.get(at + 1).copied().unwrap_or(u64::MAX);
+            let last = file.each(head.seq, below, &mut |line| apply_line(&mut ledger, &line))?;
+            appends += last - head.seq;
+            before = Some(ledger);
+        }
+        Ok(appends)
+    }
+}

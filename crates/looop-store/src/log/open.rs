@@ -1,0 +1,69 @@
+//! Opening the log: the newest file, replayed.
+
+use looop_core::ledger::fold::apply_line;
+use looop_core::ledger::state::Ledger;
+
+use super::error::LogError;
+use super::file::{LogFile, files, load};
+use super::writer::Log;
+use crate::dir::Reader;
+use crate::disk::Disk;
+use crate::error::failed;
+use crate::lock::Writer;
+use crate::point::point;
+
+/// What had to be done to the log to open it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
+pub struct Repair {
+    /// The file whose torn end was cut off, with the number of bytes.
+    pub cut: Option<(String, u64)>,
+}
+
+impl Repair {
+    /// The repair in words, where there was one.
+    pub fn text(&self) -> Option<String> {
+        let (path, bytes) = self.cut.as_ref()?;
+        Some(format!("{path} ended in the middle of an append; {bytes} bytes were cut off"))
+    }
+}
+
+impl Reader {
+    /// The ledger as the log has it. A torn end is passed over and left in place.
+    pub fn ledger(&self) -> Result<Ledger, LogError> {
+        Ok(newest(self.disk())?.map(|(_, ledger)| ledger).unwrap_or_default())
+    }
+}
+
+impl Writer {
+    /// Opens the log for appending, cutting off a torn end, or begins it.
+    pub fn open_log(&self) -> Result<(Log, Ledger, Repair), LogError> {
+        let disk = self.disk();
+        let Some((file, ledger)) = newest(disk)? else {
+            let ledger = Ledger::default();
+            return Ok((Log::begin(self, &ledger)?, ledger, Repair::default()));
+        };
+        let repair = cut(disk, &file)?;
+        Ok((Log::resume(self, &file, &ledger), ledger, repair))
+    }
+}
+
+/// The newest file and the ledger after its last whole line.
+pub(super) fn newest(disk: &dyn Disk) -> Result<Option<(LogFile, Ledger)>, LogError> {
+    let Some(first) = files(disk)?.pop() else { return Ok(None) };
+    let (file, head) = load(disk, first)?;
+    let mut ledger = head.snapshot;
+    file.each(head.seq, u64::MAX, &mut |line| apply_line(&mut ledger, &line))?;
+    Ok(Some((file, ledger)))
+}
+
+/// Cuts off what follows the last whole line.
+pub(super) fn cut(disk: &dyn Disk, file: &LogFile) -> Result<Repair, LogError> {
+    if file.torn() == 0 {
+        return Ok(Repair::default());
+    }
+    disk.truncate(&file.path, file.whole()).map_err(failed(&file.path, "repaired"))?;
+    disk.sync_data(&file.path).map_err(failed(&file.path, "repaired"))?;
+    point("store.log-cut");
+    Ok(Repair { cut: Some((file.path.clone(), file.torn())) })
+}

@@ -1,0 +1,79 @@
+//! Named points at which a test may end the process, as a crash would.
+
+/// Every point of this crate, so that a test can visit each one.
+pub const POINTS: &[&str] = &[
+    "store.temp-written",
+    "store.temp-synced",
+    "store.renamed",
+    "store.folder-synced",
+    "store.log-written",
+    "store.log-synced",
+    "store.log-rotated",
+    "store.log-pruned",
+    "store.log-cut",
+    "store.history-kept",
+    "store.before-replace",
+    "store.replaced",
+    "store.removed",
+    "store.archived",
+    "store.journal-written",
+    "store.journal-rotated",
+    "store.answer-posted",
+    "store.ask-moved",
+    "store.answer-moved",
+    "store.snapshot-renamed",
+];
+
+/// Ends the process with SIGKILL if `LOOOP_CRASH_AT` names this point (`name`, or `name:n` for its n-th visit).
+///
+/// A build without debug assertions has no points.
+pub fn point(name: &'static str) {
+    #[cfg(debug_assertions)]
+    points::visit(name);
+    #[cfg(not(debug_assertions))]
+    let _ = name;
+}
+
+#[cfg(debug_assertions)]
+mod points {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    static VISITS: AtomicU32 = AtomicU32::new(0);
+
+    pub(super) fn visit(name: &'static str) {
+        debug_assert!(super::POINTS.contains(&name) || !name.starts_with("store."), "{name} is not listed");
+        let Ok(wanted) = std::env::var("LOOOP_CRASH_AT") else { return };
+        let Some(nth) = nth(&wanted, name) else { return };
+        if VISITS.fetch_add(1, Ordering::SeqCst) + 1 == nth {
+            crash();
+        }
+    }
+
+    /// Which visit of `name` is wanted, if it is wanted at all.
+    pub(super) fn nth(wanted: &str, name: &str) -> Option<u32> {
+        match wanted.strip_prefix(name)? {
+            "" => Some(1),
+            rest => rest.strip_prefix(':')?.parse().ok(),
+        }
+    }
+
+    fn crash() {
+        let me = rustix::process::getpid();
+        if rustix::process::kill_process(me, rustix::process::Signal::KILL).is_err() {
+            std::process::abort();
+        }
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::points::nth;
+
+    #[test]
+    fn a_name_may_carry_the_visit() {
+        assert_eq!(nth("store.renamed", "store.renamed"), Some(1));
+        assert_eq!(nth("store.renamed:3", "store.renamed"), Some(3));
+        assert_eq!(nth("store.renamed-x", "store.renamed"), None);
+        assert_eq!(nth("store.renamed:x", "store.renamed"), None);
+    }
+}

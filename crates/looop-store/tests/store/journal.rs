@@ -1,0 +1,54 @@
+//! The journal.
+
+use crate::harness::Profile;
+
+#[test]
+fn lines_are_appended_and_found() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    assert!(writer.journal_tail(5).is_absent());
+    assert!(!writer.journal_has("- 2026-01-01 00:00 a").unwrap());
+    writer.append_journal("- 2026-01-01 00:00 a").unwrap();
+    writer.append_journal("- 2026-01-01 00:01 b\nwith a newline").unwrap();
+    assert_eq!(profile.text("journal.md"), "- 2026-01-01 00:00 a\n- 2026-01-01 00:01 b with a newline\n");
+    assert_eq!(profile.mode("journal.md"), 0o600);
+    assert!(writer.journal_has("- 2026-01-01 00:00 a").unwrap());
+    assert!(!writer.journal_has("2026-01-01 00:00 a").unwrap());
+    assert_eq!(writer.journal_tail(1).value().unwrap(), ["- 2026-01-01 00:01 b with a newline"]);
+}
+
+#[test]
+fn a_line_that_was_torn_stays_apart() {
+    let profile = Profile::new();
+    profile.write("journal.md", "- whole\n- tor");
+    let writer = profile.writer();
+    assert!(!writer.journal_has("- tor").unwrap(), "half a line is no line");
+    writer.append_journal("- next").unwrap();
+    assert_eq!(profile.text("journal.md"), "- whole\n- tor\n- next\n");
+}
+
+#[test]
+fn a_full_journal_makes_room_and_four_are_kept() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    for n in 0..7 {
+        profile.write("journal.md", format!("- {n}\n{}\n", "x".repeat(5 << 20)));
+        writer.append_journal(&format!("- new {n}")).unwrap();
+        assert_eq!(profile.text("journal.md"), format!("- new {n}\n"));
+    }
+    let first = |name: &str| profile.text(name).lines().next().unwrap().to_owned();
+    let kept: Vec<String> = (1..=4).map(|n| first(&format!("journal.md.{n}"))).collect();
+    assert_eq!(kept, ["- 6", "- 5", "- 4", "- 3"]);
+    assert!(!profile.path("journal.md.5").exists());
+}
+
+#[test]
+fn a_line_is_found_across_a_rotation_and_in_a_long_journal() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    profile.write("journal.md", format!("{}\n- last\n", "x".repeat(5 << 20)));
+    assert!(writer.journal_has("- last").unwrap());
+    writer.append_journal("- first of the new").unwrap();
+    assert!(writer.journal_has("- last").unwrap());
+    assert_eq!(writer.journal_tail(9).value().unwrap(), ["- first of the new"]);
+}

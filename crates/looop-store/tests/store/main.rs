@@ -1,0 +1,12 @@
+//! The store on a real disk and on the one in memory.
+
+mod broken;
+mod docs;
+mod faults;
+mod harness;
+mod journal;
+mod lock;
+mod log;
+mod mail;
+mod moves;
+mod profile;
