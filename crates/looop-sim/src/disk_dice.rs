@@ -1,0 +1,31 @@
+//! Seeded chance: the same seed, the same throws.
+
+/// A small generator (`SplitMix64`), good enough to choose among ways to fail.
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// A generator that is all its seed's.
+    pub fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub fn throw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is not zero.
+    pub fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.throw() % bound.max(1) as u64).unwrap_or(0)
+    }
+
+    /// Heads or tails.
+    pub fn coin(&mut self) -> bool {
+        self.throw() & 1 == 1
+    }
+}

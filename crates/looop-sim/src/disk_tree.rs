@@ -1,0 +1,259 @@
+//! What is on the disk in memory, and what of it would survive a loss of power.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use looop_store::disk::{Kind, Meta};
+
+use crate::disk_dice::Dice;
+use crate::disk_faults::Effect;
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    Dir,
+    File(u64),
+}
+
+/// A change of names, which is durable once a folder that it touches was synced.
+#[derive(Clone, Debug)]
+pub(crate) enum Step {
+    Add(String, Node),
+    Remove(String),
+    Move(String, String),
+}
+
+/// A file's bytes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inode {
+    /// As every process sees them.
+    pub(crate) data: Vec<u8>,
+    /// As they are on the platter.
+    synced: Vec<u8>,
+    /// Where a failed sync has dropped what was written: these bytes are shown and will never be stored.
+    lost: Option<(usize, usize)>,
+    number: u64,
+    mode: u32,
+    modified: i128,
+    changed: i128,
+}
+
+type Names = BTreeMap<String, Node>;
+
+/// Names and files, live and durable.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    live: Names,
+    durable: Names,
+    /// Changes of `live` that `durable` does not have, oldest first.
+    pending: Vec<Step>,
+    files: BTreeMap<u64, Inode>,
+    clock: i128,
+}
+
+impl Inode {
+    pub(crate) fn meta(&self) -> Meta {
+        Meta {
+            kind: Kind::File,
+            size: self.data.len() as u64,
+            mode: self.mode,
+            uid: our_uid(),
+            modified: self.modified,
+            changed: self.changed,
+            inode: u128::from(self.number),
+        }
+    }
+
+    /// What the platter holds after a sync that succeeds.
+    fn stored(&self) -> Vec<u8> {
+        let mut stored = self.data.clone();
+        if let Some((from, to)) = self.lost {
+            let to = to.min(stored.len());
+            stored[from.min(to)..to].fill(0);
+        }
+        stored
+    }
+
+    /// What is left of it when the power goes: of bytes that were appended and not synced a part, or zeros.
+    fn after_power_loss(&self, dice: &mut Dice) -> Vec<u8> {
+        let whole = self.stored();
+        let Some(extra) = whole.strip_prefix(&*self.synced) else {
+            return if dice.coin() { whole } else { self.synced.clone() };
+        };
+        let mut left = self.synced.clone();
+        left.extend_from_slice(&extra[..dice.below(extra.len() + 1)]);
+        if dice.coin() && dice.coin() {
+            left.resize(whole.len(), 0);
+        }
+        left
+    }
+}
+
+impl Tree {
+    pub(crate) fn put(&mut self, path: &str, bytes: &[u8]) {
+        let parts: Vec<&str> = path.split('/').collect();
+        for depth in 1..parts.len() {
+            let dir = parts[..depth].join("/");
+            self.live.entry(dir.clone()).or_insert(Node::Dir);
+            self.durable.entry(dir).or_insert(Node::Dir);
+        }
+        let node = Node::File(self.inode(bytes, 0o600));
+        if let Node::File(number) = node
+            && let Some(file) = self.files.get_mut(&number)
+        {
+            file.synced.clone_from(&file.data);
+        }
+        self.live.insert(path.to_owned(), node);
+        self.durable.insert(path.to_owned(), node);
+    }
+
+    fn inode(&mut self, bytes: &[u8], mode: u32) -> u64 {
+        self.clock += 1_000_000;
+        let number = self.files.last_key_value().map_or(1, |(last, _)| last + 1);
+        let (modified, changed) = (self.clock, self.clock);
+        let file = Inode { data: bytes.to_vec(), number, mode, modified, changed, ..Inode::default() };
+        self.files.insert(number, file);
+        number
+    }
+
+    /// The file of a name; a folder is an error.
+    pub(crate) fn file(&self, path: &str) -> io::Result<Option<&Inode>> {
+        match self.live.get(path) {
+            None => Ok(None),
+            Some(Node::Dir) => Err(io::Error::other("it is a folder, not a regular file")),
+            Some(Node::File(number)) => Ok(self.files.get(number)),
+        }
+    }
+
+    pub(crate) fn meta(&self, path: &str) -> Option<Meta> {
+        let dir = Inode { mode: 0o700, ..Inode::default() }.meta();
+        match self.live.get(path) {
+            _ if path.is_empty() => Some(Meta { kind: Kind::Dir, ..dir }),
+            None => None,
+            Some(Node::Dir) => Some(Meta { kind: Kind::Dir, ..dir }),
+            Some(Node::File(number)) => self.files.get(number).map(Inode::meta),
+        }
+    }
+
+    /// Names right below a folder.
+    pub(crate) fn names(&self, dir: &str) -> Vec<(String, Kind)> {
+        let kind = |node: &Node| if *node == Node::Dir { Kind::Dir } else { Kind::File };
+        let mine = |(path, node): (&String, &Node)| {
+            let name = if dir.is_empty() { path } else { path.strip_prefix(dir)?.strip_prefix('/')? };
+            (!name.contains('/')).then(|| (name.to_owned(), kind(node)))
+        };
+        self.live.iter().filter_map(mine).collect()
+    }
+
+    /// Every path below a folder, deepest first.
+    pub(crate) fn below(&self, dir: &str) -> Vec<String> {
+        let prefix = format!("{dir}/");
+        self.live.keys().rev().filter(|path| path.starts_with(&prefix)).cloned().collect()
+    }
+
+    pub(crate) fn add_file(&mut self, path: &str, bytes: &[u8], mode: u32) -> io::Result<()> {
+        let number = self.inode(bytes, mode);
+        self.step(Step::Add(path.to_owned(), Node::File(number)))
+    }
+
+    pub(crate) fn edit(&mut self, path: &str, deed: impl FnOnce(&mut Inode)) -> io::Result<()> {
+        let Some(Node::File(number)) = self.live.get(path) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        self.clock += 1_000_000;
+        let file = self.files.get_mut(number).ok_or(io::ErrorKind::NotFound)?;
+        deed(file);
+        (file.modified, file.changed) = (self.clock, self.clock);
+        Ok(())
+    }
+
+    /// Sets the time of a file's last change.
+    pub(crate) fn date(&mut self, path: &str, nanoseconds: i128) -> io::Result<()> {
+        let Some(Node::File(number)) = self.live.get(path) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        self.files.get_mut(number).ok_or(io::ErrorKind::NotFound)?.modified = nanoseconds;
+        Ok(())
+    }
+
+    pub(crate) fn sync(&mut self, path: &str, effect: Effect) -> io::Result<()> {
+        let Some(Node::File(number)) = self.live.get(path) else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let file = self.files.get_mut(number).ok_or(io::ErrorKind::NotFound)?;
+        match effect {
+            Effect::Whole | Effect::Half => file.synced = file.stored(),
+            Effect::Lost => file.lost = Some((file.synced.len(), file.data.len())),
+        }
+        Ok(())
+    }
+
+    /// Makes the names of a folder durable, and with them all that happened before.
+    pub(crate) fn sync_dir(&mut self, dir: &str) {
+        let touches = |step: &Step| match step {
+            Step::Add(path, _) | Step::Remove(path) => parent(path) == dir,
+            Step::Move(from, to) => parent(from) == dir || parent(to) == dir,
+        };
+        let Some(last) = self.pending.iter().rposition(touches) else { return };
+        for step in self.pending.drain(..=last) {
+            take(&mut self.durable, &step);
+        }
+    }
+
+    /// Changes names, not yet durably.
+    pub(crate) fn step(&mut self, step: Step) -> io::Result<()> {
+        let (Step::Add(path, _) | Step::Remove(path) | Step::Move(_, path)) = &step;
+        let folder = parent(path);
+        if !folder.is_empty() && self.live.get(folder) != Some(&Node::Dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        if let Step::Remove(from) | Step::Move(from, _) = &step
+            && !self.live.contains_key(from)
+        {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        take(&mut self.live, &step);
+        self.pending.push(step);
+        Ok(())
+    }
+
+    /// The tree as it is found when the power comes back.
+    pub(crate) fn after_power_loss(&self, seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let mut names = self.durable.clone();
+        for step in &self.pending[..dice.below(self.pending.len() + 1)] {
+            take(&mut names, step);
+        }
+        let left = |(number, file): (&u64, &Inode)| {
+            let data = file.after_power_loss(&mut dice);
+            (*number, Inode { synced: data.clone(), data, lost: None, ..file.clone() })
+        };
+        let files = self.files.iter().map(left).collect();
+        Self { live: names.clone(), durable: names, pending: Vec::new(), files, clock: self.clock }
+    }
+}
+
+fn take(names: &mut Names, step: &Step) {
+    match step {
+        Step::Add(path, node) => {
+            names.insert(path.clone(), *node);
+        }
+        Step::Remove(path) => {
+            names.remove(path);
+        }
+        Step::Move(from, to) => {
+            if let Some(node) = names.remove(from) {
+                names.insert(to.clone(), node);
+            }
+        }
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(dir, _)| dir)
+}
+
+/// Our own user, so that the store takes the files for its own.
+fn our_uid() -> u32 {
+    looop_store::disk::our_uid()
+}

@@ -1,0 +1,61 @@
+//! `looop asks [dismiss ID]`.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use looop_core::engine::io::Request;
+use looop_core::view::status::age_text;
+
+use super::args::Json;
+use super::print;
+use crate::failure::Result;
+use crate::ops::{Place, letters, submit};
+
+/// Questions that wait for you
+#[derive(Args, Debug)]
+pub(super) struct Asks {
+    #[command(flatten)]
+    json: Json,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Drop a question without an answer
+    Dismiss {
+        /// Which ask
+        id: String,
+    },
+}
+
+impl Asks {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        if let Some(Verb::Dismiss { id }) = &self.verb {
+            submit::done(place, Request::Dismiss { ask: id.clone() })?;
+            print::out(&format!("dismissed {id}"));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let asks = letters::pending(place)?;
+        if self.json.json {
+            print::json(&asks)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if asks.is_empty() {
+            print::say("nothing waits for you");
+        }
+        for ask in asks {
+            let goal = ask.goal.as_ref().map_or(String::new(), |goal| format!(", goal {goal}"));
+            print::out(&format!("{}  (from {}{goal}, {} ago)", ask.id, ask.from, age_text(Some(ask.age_s))));
+            print::out(&format!("  {}", ask.prompt.replace('\n', "\n  ")));
+            if !ask.options.is_empty() {
+                print::out(&format!("  options: {}", ask.options.join(" | ")));
+            }
+            if let Some(reference) = &ask.reference {
+                print::out(&format!("  see: {reference}"));
+            }
+            print::out(&format!("  looop answer {} '…'", ask.id));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

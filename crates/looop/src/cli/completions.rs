@@ -1,0 +1,25 @@
+//! `looop completions <shell>`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use super::print;
+use crate::failure::Result;
+
+/// Print a completion script for a shell
+#[derive(Args, Debug)]
+pub(super) struct Completions {
+    /// Which shell
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn run(&self) -> Result<ExitCode> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::root::command(), "looop", &mut script);
+        print::out_bytes(&script);
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,27 @@
+//! `looop init`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::print;
+use crate::failure::Result;
+use crate::ops::{Place, init};
+
+/// Set up a profile: find agent CLIs and write config.toml
+#[derive(Args, Debug)]
+pub(super) struct Init {
+    /// Who decides: builtin, claude, codex, opencode, pi or gemini [default: what is installed]
+    #[arg(long, value_name = "RUNNER")]
+    runner: Option<String>,
+}
+
+impl Init {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        let done = init::init(place, self.runner.as_deref())?;
+        for line in done {
+            print::out(&line);
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

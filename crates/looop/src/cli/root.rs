@@ -1,0 +1,110 @@
+//! The root: which verbs there are, and how one is called.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+
+use super::{
+    answer, asks, beat, completions, doctor, events, goal, help, hidden, init, journal, pause, playbook,
+    print, run, runs, schedule, sensor, status, why,
+};
+use crate::failure::Result;
+use crate::ops::Place;
+
+/// A control loop for your work: sensors observe, a decider proposes one move a beat, looop gates, executes and
+/// journals it.
+///
+/// Without a verb the loop runs in the foreground until Ctrl-C.
+#[derive(Parser, Debug)]
+#[command(name = "looop", version, disable_help_subcommand = true, max_term_width = 100)]
+struct Root {
+    /// The profile to work on [default: $LOOOP_DATA_DIR, else $XDG_STATE_HOME/looop, else ~/.local/state/looop]
+    #[arg(long, global = true, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Print events as JSON lines (for the foreground loop)
+    #[arg(long)]
+    json: bool,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    Beat(beat::Beat),
+    Status(status::Status),
+    Why(why::Why),
+    Goal(goal::Goal),
+    Playbook(playbook::Playbook),
+    Sensor(sensor::Sensor),
+    Schedule(schedule::Schedule),
+    Run(run::Run),
+    Asks(asks::Asks),
+    Answer(answer::Answer),
+    Journal(journal::Journal),
+    Events(events::Events),
+    Runs(runs::Runs),
+    Pause(pause::Pause),
+    Resume(pause::Resume),
+    Init(init::Init),
+    Doctor(doctor::Doctor),
+    Completions(completions::Completions),
+    Version(help::Version),
+    Help(help::Help),
+}
+
+/// The whole command line, for help, completions and the check of the docs.
+pub(super) fn command() -> clap::Command {
+    Root::command()
+}
+
+/// Runs the binary.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if let Some(code) = hidden::run(&args) {
+        return code;
+    }
+    let root = match Root::try_parse_from(&args) {
+        Ok(root) => root,
+        Err(error) => {
+            // Help and version come through here too; their exit code is 0.
+            drop(error.print());
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
+        }
+    };
+    match call(root) {
+        Ok(code) => code,
+        Err(failure) => {
+            print::say(&failure.to_string());
+            failure.exit_code()
+        }
+    }
+}
+
+fn call(root: Root) -> Result<ExitCode> {
+    let place = || Place::find(root.data_dir.as_deref());
+    let Some(verb) = root.verb else { return beat::forever(&place()?, root.json) };
+    match verb {
+        Verb::Beat(verb) => verb.run(&place()?),
+        Verb::Status(verb) => verb.run(&place()?),
+        Verb::Why(verb) => verb.run(&place()?),
+        Verb::Goal(verb) => verb.run(&place()?),
+        Verb::Playbook(verb) => verb.run(&place()?),
+        Verb::Sensor(verb) => verb.run(&place()?),
+        Verb::Schedule(verb) => verb.run(&place()?),
+        Verb::Run(verb) => verb.run(&place()?),
+        Verb::Asks(verb) => verb.run(&place()?),
+        Verb::Answer(verb) => verb.run(&place()?),
+        Verb::Journal(verb) => verb.run(&place()?),
+        Verb::Events(verb) => verb.run(&place()?),
+        Verb::Runs(verb) => verb.run(&place()?),
+        Verb::Pause(verb) => verb.run(&place()?),
+        Verb::Resume(verb) => verb.run(&place()?),
+        Verb::Init(verb) => verb.run(&place()?),
+        Verb::Doctor(verb) => verb.run(&place()?),
+        Verb::Completions(verb) => verb.run(),
+        Verb::Version(verb) => verb.run(),
+        Verb::Help(verb) => verb.run(),
+    }
+}

@@ -1,0 +1,105 @@
+//! `looop status`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use looop_core::view::lines::Tone;
+use looop_core::view::status::{Status as View, age_text};
+
+use super::args::Json;
+use super::print;
+use crate::failure::Result;
+use crate::ops::{Place, see};
+
+/// How things stand: last beat and why, goals, asks, failures, spend
+#[derive(Args, Debug)]
+#[command(visible_alias = "state")]
+pub(super) struct Status {
+    #[command(flatten)]
+    json: Json,
+}
+
+impl Status {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        let seen = see::see(place)?;
+        let status = seen.status();
+        if self.json.json {
+            print::json(&status)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        print::out(&format!("profile   {}", place.data.display()));
+        head(&status);
+        trouble(&status);
+        goals(&status);
+        tail(&status);
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn head(status: &View) {
+    let holder =
+        status.holder.map_or_else(|| "nobody is at work".to_owned(), |pid| format!("held by process {pid}"));
+    print::out(&format!("lock      {holder}"));
+    print::out(&format!("deciders  {}", status.deciders.join(", then ")));
+    match &status.last {
+        Some(last) => print::out(&format!("last beat #{}, {} ago", last.beat, age_text(Some(last.age_s)))),
+        None => print::out("last beat none yet; looop beat makes one"),
+    }
+    if let Some(why) = &status.why {
+        print::out(&format!("why       {why}"));
+    }
+    for work in &status.under_way {
+        print::out(&format!("under way {work}"));
+    }
+    let cap = status.spend.cap_usd.map_or_else(|| "no cap set".to_owned(), |cap| format!("of ${cap:.2}"));
+    print::out(&format!("today     ${:.2} {cap}, {} decides", status.spend.usd, status.spend.decides));
+}
+
+fn trouble(status: &View) {
+    let bad = |text: String| print::out(&print::toned(&text, Tone::Bad));
+    if let Some(paused) = &status.paused {
+        bad(format!("paused    {paused}"));
+    }
+    if let Some(failures) = &status.failures {
+        let left = age_text(Some(failures.wait_left_s));
+        bad(format!("failures  {} in a row, next try in {left}: {}", failures.count, failures.reason));
+    }
+    for broken in &status.broken {
+        bad(format!("broken    {broken}"));
+    }
+    for sensor in &status.failing {
+        bad(format!("failing   sensor {sensor}; looop sensor run {sensor} shows why"));
+    }
+}
+
+fn goals(status: &View) {
+    if status.goals.is_empty() {
+        print::out("\nno goals; looop goal write <id> 'text' makes one");
+        return;
+    }
+    let row = |goal: &looop_core::view::status::GoalView| {
+        let late = if goal.overdue { " (overdue)" } else { "" };
+        vec![
+            goal.id.clone(),
+            format!("{}{late}", goal.state),
+            age_text(goal.served_age_s),
+            goal.last.clone().unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = status.goals.iter().map(row).collect();
+    print::out(&format!("\n{}", print::table(&["goal", "state", "served", "last"], &rows)));
+}
+
+fn tail(status: &View) {
+    if !status.asks.is_empty() {
+        print::out("");
+    }
+    for ask in &status.asks {
+        let line = format!("? {}: {}", ask.id, looop_core::model::moves::one_line(&ask.prompt, 200));
+        print::out(&print::toned(&line, Tone::Ask));
+        print::out(&format!("  looop answer {} '…'", ask.id));
+    }
+    if !status.journal.is_empty() {
+        print::out(&format!("\n{}", status.journal.join("\n")));
+    }
+}

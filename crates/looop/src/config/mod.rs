@@ -1,0 +1,42 @@
+//! The person's settings: one [`Config`] value, built once from a file, the environment and the defaults.
+//!
+//! Environment beats file beats default, key by key, and [`Loaded`] remembers which of the three spoke. A file is
+//! TOML or JSON with the same keys; older forms are brought to the present one before they are read. Nothing here
+//! is global: the environment is an argument, and only [`load`] touches a file.
+//!
+//! What cannot be understood is refused, never guessed: an unknown key names the nearest known one, a wrong type says
+//! what was expected, and both show the line. [`KEYS`] is the one table behind parsing, help, docs and nearest names.
+
+mod duration;
+mod error;
+mod keys;
+mod layers;
+mod load;
+mod names;
+mod older;
+mod preset;
+mod problem;
+mod raw;
+mod runner;
+mod settings;
+mod starter;
+mod template;
+mod tree;
+mod warning;
+
+#[cfg(test)]
+mod tests;
+
+pub use duration::{DurationError, LONGEST, parse_duration};
+pub use error::{ConfigError, Refusal};
+pub use keys::{KEYS, KeyDoc};
+pub use layers::{Env, Layer, Loaded, from_bytes};
+pub use load::{FILE_NAMES, MAX_BYTES, load};
+pub use names::{CHILD_VARIABLES, nearest};
+pub use preset::{PRESETS, RunnerPreset, found_on_path, preset};
+pub use problem::{Complaint, Place, Problem};
+pub use runner::{Cost, CostMode, Runner, RunnerName};
+pub use settings::{Config, DailyCap, Decider, LogFormat, Policy, Usd};
+pub use starter::render_starter;
+pub use template::{NotificationCommand, Template};
+pub use warning::Warning;

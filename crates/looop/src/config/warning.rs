@@ -1,0 +1,64 @@
+//! What is odd about the settings without being wrong.
+
+use std::{fmt, path::PathBuf};
+
+use super::problem::clean;
+
+/// Something the person should know, said once at start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// A `LOOOP_*` variable that nothing reads, with what was probably meant.
+    UnknownVariable {
+        /// The variable.
+        name: String,
+        /// What to do instead.
+        advice: Option<String>,
+    },
+    /// A second config file that is not read.
+    Shadowed {
+        /// The file that is ignored.
+        file: PathBuf,
+        /// The file that is read.
+        by: PathBuf,
+    },
+    /// The formatter that older tick commands were piped into is gone; the pipe was cut.
+    FormatterCut {
+        /// The key of the command.
+        key: String,
+    },
+    /// An older key that the newer spelling of the same thing overrides.
+    Overridden {
+        /// The older key.
+        key: String,
+        /// The newer one.
+        by: String,
+    },
+    /// A runner that is named as a decider and cannot decide.
+    CannotDecide {
+        /// The runner.
+        runner: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::UnknownVariable { name, advice: None } => {
+                write!(f, "{} is set, and nothing reads it", clean(name))
+            }
+            Warning::UnknownVariable { name, advice: Some(advice) } => {
+                write!(f, "{} is set, and nothing reads it; {advice}", clean(name))
+            }
+            Warning::Shadowed { file, by } => {
+                write!(f, "{} is not read, since {} is there", file.display(), by.display())
+            }
+            Warning::FormatterCut { key } => {
+                write!(f, "`{key}`: the pipe into the old formatter at its end was left out; delete it")
+            }
+            Warning::Overridden { key, by } => write!(f, "`{key}` is not read, since `{by}` is there"),
+            Warning::CannotDecide { runner } => {
+                write!(f, "runner `{runner}` has no tick command and is left out of `default`")
+            }
+        }
+    }
+}

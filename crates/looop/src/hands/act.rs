@@ -1,0 +1,149 @@
+//! Moves that run as hosted children: started once, waited for, found again after a crash.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::mpsc::Sender;
+
+use looop_core::model::moves::Move;
+use looop_core::model::outcome::{Ended, Outcome, Shell};
+use looop_core::model::plan::{Author, BeatId, Plan};
+use looop_session::{Fence, Spec, Standing, host};
+use looop_store::Reader;
+
+use super::environ;
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+use crate::pulse::{Message, post};
+
+/// What is kept of a shell move's output.
+const OUTPUT_KEEP: u64 = 64 << 10;
+/// What the next brief shows of it.
+const TAIL: u64 = 2 << 10;
+
+/// The folder of a session.
+pub(crate) fn folder(reader: &Reader, session: &str) -> PathBuf {
+    reader.path("sessions").join(session)
+}
+
+/// Starts a hosted move; its outcome comes as a message.
+pub(crate) fn start(
+    reader: &Reader,
+    config: &Config,
+    (beat, plan, session): (BeatId, &Plan, &str),
+    sender: &Sender<Message>,
+) -> Result<()> {
+    let spec = spec(reader, config, plan, session)?;
+    let folder = folder(reader, session);
+    let failed =
+        |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
+    let prepared = host::prepare(&folder, &spec).map_err(failed)?;
+    let launched = host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)?;
+    let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+    spawn("move", move || {
+        let standing = launched.wait();
+        let message = match standing {
+            Ok(standing) => Message::Acted(beat, outcome(&reader, &session, standing)),
+            Err(error) => Message::Acted(beat, unknown(&session, &error.to_string())),
+        };
+        post(&sender, message);
+    })
+}
+
+/// Starts a thread that waits for a child.
+pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
+    started.map(drop).map_err(|error| Failure::new(format!("cannot start a thread: {error}")))
+}
+
+fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<Spec> {
+    let data = reader.root();
+    let goal = plan.goal.clone().unwrap_or_default();
+    let mut more = vec![("LOOOP_SESSION_ID", session), ("LOOOP_GOAL", goal.as_str())];
+    let (command, deadline) = match &plan.action {
+        Move::RunShell { cmd, .. } => (OsString::from(cmd), config.shell_timeout),
+        Move::SendNotification { message, id } => {
+            let command =
+                config.notification.as_ref().ok_or_else(|| Failure::new("no notification is configured"))?;
+            more.extend([("LOOOP_MESSAGE", message.as_str()), ("LOOOP_ID", id.as_deref().unwrap_or(""))]);
+            more.push(("LOOOP_KIND", "notification"));
+            (command.shell(), std::time::Duration::from_secs(30))
+        }
+        other => return Err(Failure::new(format!("{} is no command", other.action()))),
+    };
+    // A decider's command works in scratch; a person's recipe in the profile, like a Makefile.
+    let cwd = match plan.author {
+        Author::Decider(_) => data.join("scratch"),
+        Author::Builtin | Author::Person => data.to_owned(),
+    };
+    let env = environ::of_person(data, config, &more)?;
+    let mut spec = Spec::new(vec!["bash".into(), "-c".into(), command], cwd, env);
+    spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
+    spec.output_keep = OUTPUT_KEEP;
+    spec.spare.clone_from(&config.spare);
+    Ok(spec)
+}
+
+/// Finds out what became of a hosted move that an earlier lock holder began.
+pub(crate) fn recover(reader: &Reader, beat: BeatId, session: &str, sender: &Sender<Message>) -> Result<()> {
+    let folder = folder(reader, session);
+    match stands(&folder, session)? {
+        Standing::Live => {
+            let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+            spawn("adopted", move || {
+                let outcome = match host::wait(&folder) {
+                    Ok(standing) => outcome(&reader, &session, standing),
+                    Err(error) => unknown(&session, &error.to_string()),
+                };
+                post(&sender, Message::Acted(beat, outcome));
+            })
+        }
+        Standing::NeverRan => {
+            post(sender, Message::ActNeverRan(beat));
+            Ok(())
+        }
+        ended => {
+            post(sender, Message::Acted(beat, outcome(reader, session, ended)));
+            Ok(())
+        }
+    }
+}
+
+/// Where a session stands, with the fence put up: `NeverRan` means that it never ran and never will.
+pub(crate) fn stands(folder: &std::path::Path, session: &str) -> Result<Standing> {
+    let failed = |error: std::io::Error| {
+        Failure::new(format!("it cannot be known what became of session {session}: {error}"))
+            .hint(format!("look at {}", folder.display()))
+    };
+    let standing = host::standing(folder).map_err(failed)?;
+    match standing {
+        Standing::Absent | Standing::NeverRan => match host::fence(folder).map_err(failed)? {
+            Fence::Mine => Ok(Standing::NeverRan),
+            Fence::Already => host::standing(folder).map_err(failed),
+        },
+        Standing::Live | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_) => Ok(standing),
+    }
+}
+
+fn outcome(reader: &Reader, session: &str, standing: Standing) -> Outcome {
+    match standing {
+        Standing::Ended(receipt) => {
+            let ended = super::sense::ended(receipt.ended);
+            let tail = host::output_tail(&folder(reader, session), TAIL).unwrap_or_default();
+            let tail = String::from_utf8_lossy(&tail).into_owned();
+            let shell = Some(Shell { tail, bytes: receipt.output_bytes, ended: ended.clone() });
+            match ended {
+                Ended::Exited(0) => Outcome::Done { note: None, shell },
+                other => Outcome::Failed { reason: other.text(), shell },
+            }
+        }
+        Standing::NeverRan | Standing::Absent => Outcome::failed("its host could not start it"),
+        Standing::Lost | Standing::Live => Outcome::Interrupted {
+            reason: format!("its host died; it may have run; see sessions/{session}/output.log"),
+        },
+        Standing::Corrupt(what) => unknown(session, &what),
+    }
+}
+
+fn unknown(session: &str, what: &str) -> Outcome {
+    Outcome::Interrupted { reason: format!("its end is not known ({what}); see sessions/{session}") }
+}

@@ -1,0 +1,89 @@
+//! What children are started with: the image, and their environment.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+
+/// Longest file of variables.
+const MOST: u64 = 64 << 10;
+
+/// The running image. A replaced binary does not change what children are started from.
+#[cfg(target_os = "linux")]
+pub(crate) fn image() -> PathBuf {
+    PathBuf::from("/proc/self/exe")
+}
+
+/// The running image.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn image() -> PathBuf {
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("looop"))
+}
+
+/// The environment of what a person wrote: their own, the variables of `env_file`, and what looop tells its children.
+pub(crate) fn of_person(
+    data: &Path,
+    config: &Config,
+    more: &[(&str, &str)],
+) -> Result<Vec<(String, String)>> {
+    let mut env: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .filter(|(name, _)| name != "LOOOP_CRASH_AT")
+        .collect();
+    if let Some(file) = &config.env_file {
+        env.extend(from_file(file)?);
+    }
+    let path = |below: &str| data.join(below).to_string_lossy().into_owned();
+    env.insert("LOOOP_DATA_DIR".to_owned(), data.to_string_lossy().into_owned());
+    env.insert("LOOOP_REPORTS_DIR".to_owned(), path("reports"));
+    env.insert("LOOOP_CLAIMS_DIR".to_owned(), path("claims"));
+    if let Ok(bin) = std::env::current_exe() {
+        env.insert("LOOOP_BIN".to_owned(), bin.to_string_lossy().into_owned());
+    }
+    env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    Ok(env.into_iter().collect())
+}
+
+/// Reads `NAME=value` lines. Services have no login environment; this is where their variables stand.
+fn from_file(path: &Path) -> Result<Vec<(String, String)>> {
+    let failed = |what: String| {
+        Failure::new(format!("env_file {}: {what}", path.display()))
+            .hint("env_file in config.toml names this file")
+    };
+    let meta = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?;
+    if !meta.is_file() || meta.len() > MOST {
+        return Err(failed("it is not a regular file of at most 64 KiB".to_owned()));
+    }
+    if meta.permissions().mode() & 0o077 != 0 {
+        let fix = format!("chmod 600 '{}'", path.display());
+        return Err(failed("others can read it".to_owned()).hint(fix));
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return Err(failed("it belongs to another user".to_owned()));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+    let mut variables = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        let line = line.strip_prefix("export ").unwrap_or(line);
+        let (name, value) =
+            line.split_once('=').ok_or_else(|| failed(format!("line {} is not NAME=value", at + 1)))?;
+        variables.push((name.trim().to_owned(), unquoted(value.trim()).to_owned()));
+    }
+    Ok(variables)
+}
+
+fn unquoted(value: &str) -> &str {
+    let inner = |quote| value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(value)
+}
+
+/// How many cheap children run at once: twice the cores.
+pub(crate) fn parallel() -> usize {
+    2 * std::thread::available_parallelism().map_or(1, usize::from)
+}

@@ -1,0 +1,52 @@
+//! The starter files of a fresh profile.
+
+use looop_store::{Stored, Writer};
+
+use crate::failure::{Failure, Result};
+
+const PLAYBOOK: &str = include_str!("seeds/PLAYBOOK.md");
+const TODAY: &str = include_str!("seeds/today.sh");
+const WELCOME: &str = include_str!("seeds/welcome.md");
+const DISK: &str = include_str!("seeds/disk-report.md");
+
+/// Path, content and mode. The PLAYBOOK comes last: with it the profile is no longer fresh.
+const SEEDS: [(&str, &str, u32); 4] = [
+    ("goals/welcome.md", WELCOME, 0o600),
+    ("goals/disk-report.md", DISK, 0o600),
+    ("sensors/today.sh", TODAY, 0o700),
+    ("PLAYBOOK.md", PLAYBOOK, 0o600),
+];
+
+/// Puts the starter files into a profile that nobody has used yet, and says which. A profile that holds anything of a
+/// person's, or of an older looop, gets none.
+pub(crate) fn plant(writer: &Writer) -> Result<Vec<String>> {
+    if !is_fresh(writer)? {
+        return Ok(Vec::new());
+    }
+    let seeds = SEEDS.map(|(path, text, mode)| (path, text.as_bytes(), mode));
+    writer.seed(&seeds).map_err(|error| Failure::new(error.text()))
+}
+
+/// Fresh: no PLAYBOOK, and no goal or sensor but those that an interrupted planting left.
+fn is_fresh(writer: &Writer) -> Result<bool> {
+    if !writer.read("PLAYBOOK.md").is_absent() {
+        return Ok(false);
+    }
+    for folder in ["goals", "sensors"] {
+        let listed = writer.disk().list(folder).known(folder).map_err(Failure::new)?.unwrap_or_default();
+        for entry in listed {
+            let path = format!("{folder}/{}", entry.name.to_string_lossy());
+            if path == "goals/archive" {
+                continue;
+            }
+            let planted = SEEDS.iter().find(|(seed, ..)| *seed == path);
+            let same = planted.is_some_and(
+                |(_, text, _)| matches!(writer.read(&path), Stored::Value(bytes) if bytes == text.as_bytes()),
+            );
+            if !same {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}

@@ -1,0 +1,234 @@
+//! Sensing: one pass over files, letters, sensors and checks.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use looop_core::model::goal;
+use looop_core::model::outcome::Ended;
+use looop_core::time::Now;
+use looop_core::world::header::{self, Header};
+use looop_core::world::observation::{Checked, Observation};
+use looop_core::world::reading::{Fault, FaultDetail, Reading, parse_output};
+use looop_session::{Batch, Done, Job, Order};
+use looop_store::Reader;
+use looop_store::docs::{DocsCache, Scan, Sensor};
+
+use super::environ;
+use crate::clock;
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+
+/// Errors of a sensor beyond this are discarded as they come.
+const STDERR_CAP: u64 = 64 << 10;
+/// What an error reading shows of them.
+const STDERR_SHOWN: usize = 2000;
+/// What is kept of a check's output.
+const CHECK_CAP: u64 = 4 << 10;
+
+/// A pass, with what the next one can reuse.
+pub(crate) struct Sensed {
+    pub(crate) seen: Result<Observation>,
+    pub(crate) cache: DocsCache,
+}
+
+/// Looks at the whole world once.
+pub(crate) fn sense(reader: &Reader, config: &Arc<Config>, mut cache: DocsCache) -> Sensed {
+    let now = clock::now();
+    let scan = reader.scan(&mut cache, now.wall);
+    Sensed { seen: look(reader, config, scan, &now), cache }
+}
+
+enum Task {
+    Sensor(String, Header),
+    Check(String),
+}
+
+fn look(reader: &Reader, config: &Config, scan: Scan, now: &Now) -> Result<Observation> {
+    let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
+    let mut seen = Observation {
+        letters: reader.letters(),
+        unusable: scan.odd,
+        broken: scan.broken,
+        secret,
+        docs: scan.docs,
+        ..Observation::default()
+    };
+    let (mut tasks, mut jobs) = (Vec::new(), Vec::new());
+    for (name, sensor) in &scan.sensors {
+        let previous = previous(reader, name);
+        match prepare(sensor, previous.as_ref(), now) {
+            Ready::Reuse(reading) => {
+                seen.readings.insert(name.clone(), reading);
+            }
+            Ready::Cannot(problem) => {
+                seen.readings.insert(name.clone(), cannot(problem, previous.as_ref(), now));
+            }
+            Ready::Run(header) => {
+                let path = reader.path("sensors").join(&sensor.files[0]);
+                jobs.push(sensor_job(vec![path.into()], reader.root(), &header, config));
+                tasks.push(Task::Sensor(name.clone(), header));
+            }
+        }
+    }
+    for (id, check) in checks(&seen) {
+        jobs.push(check_job(&check, reader.root(), config));
+        tasks.push(Task::Check(id));
+    }
+    if jobs.is_empty() {
+        return Ok(seen);
+    }
+    let mut order = Order::new(jobs, environ::parallel());
+    order.env = Some(environ::of_person(reader.root(), config, &[])?);
+    order.spare.clone_from(&config.spare);
+    let mut results: Vec<Option<Done>> = tasks.iter().map(|_| None).collect();
+    let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |at, done| results[at] = Some(done));
+    ran.map_err(|error| Failure::new(format!("the sensors could not be run: {error}")))?;
+    for (task, done) in tasks.into_iter().zip(results) {
+        let Some(done) = done else { continue };
+        match task {
+            Task::Sensor(name, header) => {
+                let previous = previous(reader, &name);
+                let reading = read(&done, &header, config, previous.as_ref(), now);
+                seen.readings.insert(name, reading);
+            }
+            Task::Check(id) => {
+                seen.checks.insert(id, checked(done));
+            }
+        }
+    }
+    Ok(seen)
+}
+
+/// The checks of all goals that can be read.
+fn checks(seen: &Observation) -> BTreeMap<String, String> {
+    let check = |text: &str| goal::parse(text).check;
+    seen.docs.goals.iter().filter_map(|(id, doc)| Some((id.clone(), check(doc.text()?)?))).collect()
+}
+
+type Previous = (Reading, i64);
+
+/// The reading before this one, as the snapshot keeps it. A snapshot that cannot be read is as good as none.
+fn previous(reader: &Reader, name: &str) -> Option<Previous> {
+    let (bytes, taken) = reader.read_snapshot(&format!("sensor-{name}")).value()?;
+    Some((serde_json::from_slice(&bytes).ok()?, taken))
+}
+
+enum Ready {
+    Run(Header),
+    Reuse(Reading),
+    Cannot(String),
+}
+
+fn prepare(sensor: &Sensor, previous: Option<&Previous>, now: &Now) -> Ready {
+    if let Some(problem) = &sensor.problem {
+        return Ready::Cannot(problem.clone());
+    }
+    let header = match header::parse(&sensor.head) {
+        Ok(header) => header,
+        Err(problem) => return Ready::Cannot(problem),
+    };
+    if let (Some(interval), Some((reading, taken))) = (header.interval, previous) {
+        // A snapshot from the future was taken before the clock was set back: its age is not known, so it is run.
+        let age = u64::try_from(now.wall - taken).ok().map(Duration::from_millis);
+        if age.is_some_and(|age| age < interval) {
+            return Ready::Reuse(reading.clone());
+        }
+    }
+    Ready::Run(header)
+}
+
+fn sensor_job(argv: Vec<OsString>, data: &Path, header: &Header, config: &Config) -> Job {
+    let timeout = header.timeout.or(config.sensor_timeout).filter(|timeout| !timeout.is_zero());
+    // One byte more than the cap is enough to know that it was passed.
+    let cap = cap(header, config).map(|cap| cap + 1);
+    Job {
+        argv,
+        cwd: data.to_owned(),
+        timeout,
+        stdout_cap: cap,
+        stderr_cap: Some(STDERR_CAP),
+        ..Job::default()
+    }
+}
+
+fn cap(header: &Header, config: &Config) -> Option<u64> {
+    header.max_bytes.or(config.sensor_max_bytes).filter(|cap| *cap > 0)
+}
+
+fn check_job(check: &str, data: &Path, config: &Config) -> Job {
+    Job {
+        argv: ["bash", "-c", check].map(OsString::from).to_vec(),
+        cwd: data.to_owned(),
+        timeout: config.sensor_timeout,
+        stdout_cap: Some(CHECK_CAP),
+        stderr_cap: Some(CHECK_CAP),
+        ..Job::default()
+    }
+}
+
+fn checked(done: Done) -> Checked {
+    let bytes = if done.stderr.is_empty() { &done.stdout } else { &done.stderr };
+    Checked { output: String::from_utf8_lossy(bytes).into_owned(), ended: ended(done.ended) }
+}
+
+/// The ending, in the study's words.
+pub(crate) fn ended(ended: looop_session::Ended) -> Ended {
+    match ended {
+        looop_session::Ended::Exited(code) => Ended::Exited(code),
+        looop_session::Ended::Signalled(signal) => Ended::Signalled(signal),
+        looop_session::Ended::TimedOut => Ended::TimedOut,
+        looop_session::Ended::Killed => Ended::Killed,
+        looop_session::Ended::Spawn(error) => Ended::Spawn(error),
+    }
+}
+
+fn read(done: &Done, header: &Header, config: &Config, previous: Option<&Previous>, now: &Now) -> Reading {
+    let too_large = cap(header, config).is_some_and(|cap| done.stdout_total > cap);
+    let (fault, message) = match &done.ended {
+        looop_session::Ended::Exited(0) if too_large => (
+            Fault::TooLarge,
+            format!("printed more than its cap of {} bytes", cap(header, config).unwrap_or(0)),
+        ),
+        looop_session::Ended::Exited(0) => match parse_output(&done.stdout) {
+            Ok(value) => return Reading::of_value(value, header.trust),
+            Err(fault) => fault,
+        },
+        looop_session::Ended::Exited(code) => (Fault::Exit(*code), format!("exited with {code}")),
+        looop_session::Ended::Signalled(signal) => {
+            (Fault::Signal(*signal), format!("was ended by signal {signal}"))
+        }
+        looop_session::Ended::TimedOut => (Fault::Timeout, "did not end within its deadline".to_owned()),
+        looop_session::Ended::Killed => (Fault::Signal(9), "was ended with the beat".to_owned()),
+        looop_session::Ended::Spawn(error) => (Fault::Spawn, format!("could not be started: {error}")),
+    };
+    let stderr = String::from_utf8_lossy(&done.stderr).chars().take(STDERR_SHOWN).collect();
+    let last_good = previous.and_then(|(reading, taken)| reading.last_good(*taken));
+    Reading::of_fault(&fault, &FaultDetail { message, stderr, last_good, wall: now.wall }, header.trust)
+}
+
+fn cannot(message: String, previous: Option<&Previous>, now: &Now) -> Reading {
+    let last_good = previous.and_then(|(reading, taken)| reading.last_good(*taken));
+    let detail = FaultDetail { message, stderr: String::new(), last_good, wall: now.wall };
+    Reading::of_fault(&Fault::Spawn, &detail, looop_core::world::reading::Trust::Owner)
+}
+
+/// Runs one script as the loop would and gives its reading.
+pub(crate) fn read_once(reader: &Reader, config: &Config, script: &Path, head: &str) -> Result<Reading> {
+    let now = clock::now();
+    let header = match header::parse(head) {
+        Ok(header) => header,
+        Err(problem) => return Ok(cannot(problem, None, &now)),
+    };
+    let job = sensor_job(vec![script.as_os_str().to_owned()], reader.root(), &header, config);
+    let mut order = Order::new(vec![job], 1);
+    order.env = Some(environ::of_person(reader.root(), config, &[])?);
+    order.spare.clone_from(&config.spare);
+    let mut result = None;
+    let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |_, done| result = Some(done));
+    ran.map_err(|error| Failure::new(format!("the sensor could not be run: {error}")))?;
+    let done = result.ok_or_else(|| Failure::new("the sensor gave no result"))?;
+    Ok(read(&done, &header, config, None, &now))
+}

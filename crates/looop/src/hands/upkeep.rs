@@ -1,0 +1,40 @@
+//! Upkeep: what grows is bounded.
+
+use std::time::{Duration, SystemTime};
+
+use looop_session::{Standing, host};
+use looop_store::Writer;
+
+use crate::clock;
+use crate::config::Config;
+
+/// Removes what is older than it has to be kept. What cannot be removed now is tried again next time; the first problem
+/// is said.
+pub(crate) fn sweep(writer: &Writer, config: &Config) -> Option<String> {
+    let runs = writer.prune_runs(usize::try_from(config.runs_keep).unwrap_or(usize::MAX));
+    let mail = writer.sweep_mail(clock::now().wall);
+    let sessions = sessions(writer, config.session_ttl);
+    let problem =
+        runs.err().map(|error| error.to_string()).or_else(|| mail.err().map(|error| error.to_string()));
+    problem.or_else(|| sessions.err().map(|error| format!("sessions/: {error}")))
+}
+
+/// Removes the folders of hosted children that ended long ago.
+fn sessions(writer: &Writer, keep: Duration) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(writer.path("sessions"))? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with("move~") || name.starts_with("decide~"));
+        if !ours || !entry.file_type()?.is_dir() {
+            continue;
+        }
+        let age = entry.metadata()?.modified().ok().and_then(|at| SystemTime::now().duration_since(at).ok());
+        if age.is_none_or(|age| age < keep) {
+            continue;
+        }
+        if !matches!(host::standing(&entry.path())?, Standing::Live) {
+            std::fs::remove_dir_all(entry.path())?;
+        }
+    }
+    Ok(())
+}

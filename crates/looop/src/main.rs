@@ -1,0 +1,5 @@
+//! The binary.
+
+fn main() -> std::process::ExitCode {
+    looop::cli::main()
+}

@@ -1,0 +1,181 @@
+//! Looking for what is wrong.
+
+use looop_core::model::goal;
+use looop_core::world::observation::{Docs, ScheduleDoc};
+use looop_store::Reader;
+use looop_store::docs::DocsCache;
+use serde::Serialize;
+
+use super::Place;
+use crate::clock;
+use crate::config::Decider;
+
+/// One finding; without a fix all is well.
+#[derive(Debug, Serialize)]
+pub(crate) struct Finding {
+    pub(crate) what: String,
+    pub(crate) state: String,
+    pub(crate) fix: Option<String>,
+}
+
+fn fine(what: &str, state: impl Into<String>) -> Finding {
+    Finding { what: what.to_owned(), state: state.into(), fix: None }
+}
+
+fn wrong(what: &str, state: impl Into<String>, fix: impl Into<String>) -> Finding {
+    Finding { what: what.to_owned(), state: state.into(), fix: Some(fix.into()) }
+}
+
+/// Examines everything. It never fails: what cannot be looked at is a finding.
+pub(crate) fn examine(place: &Place) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    config(place, &mut findings);
+    bash(place, &mut findings);
+    match place.reader() {
+        Ok(reader) => profile(&reader, &mut findings),
+        Err(failure) => findings.push(wrong("profile", failure.error, failure.hint.unwrap_or_default())),
+    }
+    clock_finding(&mut findings);
+    space(place, &mut findings);
+    findings
+}
+
+fn config(place: &Place, findings: &mut Vec<Finding>) {
+    let loaded = match place.config() {
+        Ok(loaded) => loaded,
+        Err(failure) => {
+            return findings.push(wrong(
+                "config",
+                failure.error,
+                failure.hint.unwrap_or_else(|| "mend that line".to_owned()),
+            ));
+        }
+    };
+    let file = loaded
+        .file
+        .as_ref()
+        .map_or_else(|| "no file, all defaults".to_owned(), |file| file.display().to_string());
+    findings.push(fine("config", file));
+    for warning in &loaded.warnings {
+        findings.push(wrong("config", warning.to_string(), "correct or remove it"));
+    }
+    for decider in loaded.config.decider_chain() {
+        let Decider::Command(name) = decider else {
+            findings.push(fine("decider", "builtin: serves goals that carry a recipe"));
+            continue;
+        };
+        let tick = loaded.config.runners.get(name.as_str()).and_then(|runner| runner.tick.as_ref());
+        let program = tick.and_then(|tick| {
+            tick.as_str().split_whitespace().find(|word| !word.contains('=')).map(str::to_owned)
+        });
+        let Some(program) = program else { continue };
+        if on_path(place, &program) {
+            findings.push(fine("decider", format!("{name}: {program} is there")));
+        } else {
+            findings.push(wrong(
+                "decider",
+                format!("{name}: {program} is not on your PATH"),
+                format!("install {program}, or change runners.{name}.tick"),
+            ));
+        }
+    }
+}
+
+fn on_path(place: &Place, program: &str) -> bool {
+    if program.contains('/') {
+        return std::path::Path::new(program).is_file();
+    }
+    let path = place.env.get("PATH").cloned().unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+fn bash(place: &Place, findings: &mut Vec<Finding>) {
+    findings.push(if on_path(place, "bash") {
+        fine("bash", "recipes, checks and runners can be run")
+    } else {
+        wrong("bash", "not on your PATH, so no recipe, check or runner can be run", "install bash")
+    });
+}
+
+fn profile(reader: &Reader, findings: &mut Vec<Finding>) {
+    findings.push(fine("profile", reader.root().display().to_string()));
+    for found in reader.unsafe_paths() {
+        findings.push(wrong("permissions", found.to_string(), found.fix));
+    }
+    match reader.verify_log() {
+        Ok(appends) => findings.push(fine("log", format!("{appends} appends, whole"))),
+        Err(error) => findings.push(wrong(
+            "log",
+            error.to_string(),
+            error.hint().unwrap_or_else(|| "restore it from a backup".to_owned()),
+        )),
+    }
+    let scan = reader.scan(&mut DocsCache::default(), clock::now().wall);
+    for broken in scan.broken.iter().chain(&scan.odd) {
+        findings.push(wrong("files", broken.clone(), "mend, rename or remove it"));
+    }
+    for (_, error) in reader.letters().broken {
+        findings.push(wrong("letters", error, "mend or remove it"));
+    }
+    for (name, sensor) in &scan.sensors {
+        match &sensor.problem {
+            Some(problem) => findings.push(wrong(
+                "sensor",
+                problem.clone(),
+                format!("looop sensor run {name} shows what the loop sees"),
+            )),
+            None => findings.push(fine("sensor", name.clone())),
+        }
+    }
+    docs(&scan.docs, findings);
+}
+
+fn docs(docs: &Docs, findings: &mut Vec<Finding>) {
+    use looop_core::world::observation::Doc;
+    match &docs.playbook {
+        Doc::Text { .. } => findings.push(fine("playbook", "readable")),
+        Doc::Absent => {
+            findings.push(wrong("playbook", "there is no PLAYBOOK.md", "looop playbook write 'text'"))
+        }
+        Doc::Broken { error } => findings.push(wrong("playbook", error.clone(), "mend the file")),
+    }
+    for (id, doc) in &docs.goals {
+        match doc {
+            Doc::Text { text, .. } => {
+                let problems = goal::parse(text).problems;
+                findings.extend(
+                    problems.into_iter().map(|problem| {
+                        wrong("goal", format!("{id}: {problem}"), format!("edit goals/{id}.md"))
+                    }),
+                );
+            }
+            Doc::Broken { error } => findings.push(wrong("goal", error.clone(), "mend the file")),
+            Doc::Absent => {}
+        }
+    }
+    for doc in docs.schedules.values() {
+        if let ScheduleDoc::Broken { error, .. } = doc {
+            findings.push(wrong("schedule", error.clone(), "mend or remove it"));
+        }
+    }
+}
+
+fn clock_finding(findings: &mut Vec<Finding>) {
+    // 2024-01-01: no build of this program is older.
+    let sane = clock::now().wall > 1_704_067_200_000;
+    findings.push(if sane {
+        fine("clock", "plausible")
+    } else {
+        wrong("clock", "it is set to a time before this program was written", "set the clock")
+    });
+}
+
+fn space(place: &Place, findings: &mut Vec<Finding>) {
+    let Ok(stat) = rustix::fs::statvfs(&place.data) else { return };
+    let free = stat.f_bavail.saturating_mul(stat.f_frsize) >> 20;
+    findings.push(if free >= 100 {
+        fine("disk", format!("{free} MiB free"))
+    } else {
+        wrong("disk", format!("only {free} MiB free"), "make room")
+    });
+}

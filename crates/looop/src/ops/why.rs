@@ -1,0 +1,178 @@
+//! Why: the causal chain of the last beat, or of one goal, from data.
+
+use looop_core::builtin;
+use looop_core::gate::paused;
+use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::model::goal;
+use looop_core::model::outcome::Outcome;
+use looop_core::time::{Now, clock_text, span_text};
+use looop_core::world::baseline::Change;
+use looop_core::world::observation::Doc;
+use looop_core::world::probe::is_overdue;
+use serde::Serialize;
+
+use super::{Place, history, see};
+use crate::clock;
+use crate::failure::{Failure, Result};
+use crate::setup::limits;
+
+/// How many appends are looked through for the last beat.
+const LOOK_BACK: usize = 400;
+
+/// One step of the chain.
+#[derive(Debug, Serialize)]
+pub(crate) struct Step {
+    pub(crate) what: String,
+    pub(crate) text: String,
+}
+
+fn step(what: &str, text: impl Into<String>) -> Step {
+    Step { what: what.to_owned(), text: text.into() }
+}
+
+/// The chain of the last beat that left an entry.
+pub(crate) fn last_beat(place: &Place) -> Result<Vec<Step>> {
+    let now = clock::now();
+    let lines = history::recent(place, LOOK_BACK)?;
+    let last = lines.iter().rev().flat_map(|line| line.entries.iter().rev()).find_map(beat_of);
+    let Some(beat) = last else {
+        return Ok(vec![step("nothing", "no beat has left an entry yet; looop beat makes one")]);
+    };
+    let mut steps = Vec::new();
+    for line in &lines {
+        for entry in line.entries.iter().filter(|entry| beat_of(entry) == Some(beat)) {
+            if steps.is_empty() {
+                steps.push(step("beat", format!("#{beat} at {}", clock_text(line.at.wall, &now.zone))));
+            }
+            explain(entry, &now, &mut steps);
+        }
+    }
+    steps.extend(lines.last().map(|line| since(line, &now)));
+    Ok(steps)
+}
+
+fn since(line: &Line, now: &Now) -> Step {
+    step("since", format!("nothing new was written for {}", span_text(now.since(&line.at))))
+}
+
+fn beat_of(entry: &Entry) -> Option<u64> {
+    match entry {
+        Entry::Skipped { beat, .. }
+        | Entry::DecideStarted { beat, .. }
+        | Entry::Decided { beat, .. }
+        | Entry::Failed { beat, .. }
+        | Entry::Rejected { beat, .. }
+        | Entry::Overtaken { beat, .. }
+        | Entry::Intended { beat, .. }
+        | Entry::Restarted { beat, .. }
+        | Entry::Finished { beat, .. } => Some(beat.0),
+        Entry::Seeded { .. }
+        | Entry::Saw { .. }
+        | Entry::Flapping { .. }
+        | Entry::Asked { .. }
+        | Entry::Answered { .. }
+        | Entry::Dismissed { .. }
+        | Entry::Paused { .. }
+        | Entry::Resumed
+        | Entry::Dropped { .. }
+        | Entry::Stopped { .. } => None,
+    }
+}
+
+fn looked(cause: Cause, changes: &[Change], steps: &mut Vec<Step>) {
+    steps.push(step("looked", format!("because {}", cause.text())));
+    let texts: Vec<String> = changes.iter().map(Change::text).collect();
+    let shown =
+        if texts.is_empty() { "nothing since the last decision".to_owned() } else { texts.join("\n") };
+    steps.push(step("changed", shown));
+}
+
+fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
+    match entry {
+        Entry::Skipped { cause, why, changes, .. } => {
+            looked(*cause, changes, steps);
+            steps.push(step("did nothing", why.text(now)));
+        }
+        Entry::DecideStarted { decider, run, cause, forced, changes, .. } => {
+            looked(*cause, changes, steps);
+            let reason = forced.as_ref().map_or_else(|| "the world changed".to_owned(), |force| force.text());
+            steps.push(step(
+                "asked",
+                format!("{decider}, because {reason}; looop runs {run} shows the brief"),
+            ));
+        }
+        Entry::Decided { proposal, .. } => steps.push(step("decided", proposal.action.summary())),
+        Entry::Failed { reason, .. } => steps.push(step("failed", reason.clone())),
+        Entry::Rejected { reason, .. } => steps.push(step("refused", reason.clone())),
+        Entry::Overtaken { reason, .. } => steps.push(step("overtaken", reason.clone())),
+        Entry::Intended { plan, cause, changes, why, .. } => {
+            if let Some(cause) = cause {
+                looked(*cause, changes, steps);
+            }
+            if let Some(why) = why {
+                steps.push(step("chose", why.clone()));
+            }
+            steps.push(step("move", format!("{} by {}", plan.action.action(), plan.author.word())));
+        }
+        Entry::Restarted { .. } => steps.push(step("restarted", "it had not run before a crash")),
+        Entry::Finished { outcome, .. } => steps.push(match outcome {
+            Outcome::Done { note, .. } => {
+                step("done", note.clone().unwrap_or_else(|| "it took effect".to_owned()))
+            }
+            Outcome::Failed { reason, .. } => step("failed", reason.clone()),
+            Outcome::Interrupted { reason } => step("interrupted", reason.clone()),
+        }),
+        _ => {}
+    }
+}
+
+/// Why a goal is or is not being worked on.
+pub(crate) fn goal(place: &Place, id: &str) -> Result<Vec<Step>> {
+    let seen = see::see(place)?;
+    let Some(doc) = seen.observation.docs.goals.get(id) else {
+        return Err(Failure::new(format!("there is no goal \"{id}\"")).hint("looop goal list shows them"));
+    };
+    let (ledger, now) = (&seen.ledger, &seen.now);
+    let choice = builtin::choose(ledger, &seen.observation, &seen.readings, now);
+    let record = ledger.goal(id);
+    let mut steps = vec![step("goal", goal::parse(doc.text().unwrap_or("")).title)];
+    if let Some(standing) = choice.standings.get(id) {
+        steps.push(step("now", standing.text()));
+    }
+    if let Doc::Text { text, .. } = doc {
+        steps.extend(goal::parse(text).problems.into_iter().map(|problem| step("problem", problem)));
+    }
+    if let Some((proposal, _)) = &choice.pick
+        && proposal.goal.as_ref().map(looop_core::model::name::Name::as_str) != Some(id)
+        && let Some(first) = &proposal.goal
+    {
+        steps.push(step(
+            "first",
+            format!("goal {first} comes before it: it has waited longer or ranks higher"),
+        ));
+    }
+    if let Some(why) = paused(ledger, now) {
+        steps.push(step("paused", why.text(now)));
+    }
+    if let Some(failures) = &ledger.failures {
+        steps.push(step("failures", format!("{} in a row; the last: {}", failures.count, failures.reason)));
+    }
+    if is_overdue(ledger, id, now, &limits(&seen.config.config)) {
+        steps.push(step(
+            "overdue",
+            "it has waited longer than is fair; the next decide must serve or defer it",
+        ));
+    }
+    let served = record
+        .served
+        .as_ref()
+        .map_or_else(|| "never".to_owned(), |at| format!("{} ago", span_text(now.since(at))));
+    steps.push(step("served", served));
+    if let Some(last) = record.last {
+        steps.push(step("last result", last));
+    }
+    if let Some(ask) = record.ask {
+        steps.push(step("asks you", format!("{ask}; looop answer {ask} '…'")));
+    }
+    Ok(steps)
+}

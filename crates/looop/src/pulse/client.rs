@@ -1,0 +1,44 @@
+//! A verb that finds the lock held speaks to the holder.
+
+use std::io::BufReader;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use looop_core::engine::io::{Reply, Request};
+use looop_core::ledger::entry::Line;
+
+use super::wire::{Call, VERSION, What, Word, receive, send};
+use crate::failure::{Failure, Result};
+
+/// Sends a request to the lock holder. `None`: nobody listens there (yet, or any more) and nothing was begun.
+pub(crate) fn call(data: &Path, request: &Request, on_line: &mut dyn FnMut(&Line)) -> Result<Option<Reply>> {
+    let Ok(mut stream) = connect(data) else { return Ok(None) };
+    if send(&mut stream, &Call { v: VERSION, request: request.clone() }).is_err() {
+        return Ok(None);
+    }
+    let mut reader = BufReader::new(stream);
+    let lost = || {
+        Failure::new("the process that holds the profile ended before it answered")
+            .hint("looop events -n 5 shows what was done")
+    };
+    loop {
+        match receive::<Word>(&mut reader) {
+            Ok(Some(Word { what: What::Line(line), .. })) => on_line(&line),
+            Ok(Some(Word { what: What::Reply(reply), .. })) => return Ok(Some(*reply)),
+            Ok(Some(Word { what: What::Error(error), .. })) => return Err(Failure::new(error)),
+            Ok(None) | Err(_) => return Err(lost()),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn connect(data: &Path) -> std::io::Result<UnixStream> {
+    use std::os::fd::AsRawFd;
+    let folder = std::fs::File::open(data)?;
+    UnixStream::connect(format!("/proc/self/fd/{}/sock", folder.as_raw_fd()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn connect(data: &Path) -> std::io::Result<UnixStream> {
+    UnixStream::connect(data.join("sock"))
+}

@@ -1,0 +1,304 @@
+//! The driver: feeds the engine what comes in and does what it says.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use looop_core::engine::io::{Effect, Event, Reply, Request, RequestId};
+use looop_core::engine::machine::Engine;
+use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::model::moves::Move;
+use looop_core::model::plan::{BeatId, Plan};
+use looop_core::world::observation::Docs;
+use looop_store::docs::DocsCache;
+use looop_store::{AppendError, Log, Reader, Writer};
+use serde_json::Value;
+
+use super::control::Control;
+use super::inbox::{Inbox, Message, Said};
+use super::open::log_failure;
+use super::signals;
+use crate::clock;
+use crate::config::{self, Config, Env, Loaded};
+use crate::failure::{Failure, Result};
+use crate::setup::setup;
+
+/// Longest wait between two tries of a log that cannot be written.
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+
+/// The lock holder at work.
+pub(crate) struct Driver {
+    pub(super) reader: Reader,
+    pub(super) writer: Writer,
+    pub(super) log: Log,
+    pub(super) engine: Engine,
+    pub(super) config: Arc<Config>,
+    pub(super) inbox: Inbox,
+    #[expect(dead_code, reason = "held for its drop: the socket goes with the lock")]
+    pub(super) control: Control,
+    pub(super) cache: DocsCache,
+    /// The sensing pass's own cache; absent while a pass is under way.
+    pub(super) sense_cache: Option<DocsCache>,
+    /// Events of our own making, before the inbox.
+    pub(super) events: VecDeque<Event>,
+    /// Verbs that wait for a reply.
+    pub(super) waiting: BTreeMap<u64, Sender<Said>>,
+    pub(super) asked: u64,
+    /// The sensor that is being tried.
+    pub(super) trying: Option<(BeatId, Box<Plan>)>,
+    /// Who sees every line, besides the verbs that wait.
+    pub(super) watcher: Option<Sender<Line>>,
+    /// Why the loop has ended, if it has.
+    pub(super) exited: Option<String>,
+}
+
+/// What stops a step: the log cannot be written (nothing was done), or something else failed.
+pub(super) enum Halt {
+    Log(AppendError),
+    Other(Failure),
+}
+
+impl From<Failure> for Halt {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+fn halt_failure(halt: Halt) -> Failure {
+    match halt {
+        Halt::Log(AppendError::Write(error)) => {
+            let hint = if error.is_full() {
+                "make room on the disk, then run it again"
+            } else {
+                "looop doctor may tell more"
+            };
+            Failure::new(format!("the log cannot be written, so nothing was done: {}", error.text()))
+                .hint(hint)
+        }
+        Halt::Log(error) => Failure::new(format!("the log cannot be written, so nothing was done: {error}")),
+        Halt::Other(failure) => failure,
+    }
+}
+
+impl Driver {
+    /// Runs one request to its end; also serves what others want meanwhile.
+    pub(crate) fn request(mut self, request: Request, on_line: &mut dyn FnMut(&Line)) -> Result<Reply> {
+        let (watcher, lines) = channel();
+        let (said, replies) = channel();
+        // What is recovered before our own turn is shown too.
+        self.watcher = Some(watcher);
+        let mut ours = Some((request, said));
+        let mut reply = None;
+        loop {
+            self.drain().map_err(halt_failure)?;
+            if let Some((request, said)) = ours.take() {
+                self.receive(Message::Asked(request, said)).map_err(halt_failure)?;
+                continue;
+            }
+            lines.try_iter().for_each(|line| on_line(&line));
+            for said in replies.try_iter() {
+                match said {
+                    Said::Line(_) => {}
+                    Said::Reply(said) => reply = Some(*said),
+                }
+            }
+            if let Some(reason) = &self.exited {
+                return Err(Failure::new(format!("ended by {reason}")));
+            }
+            if !self.engine.is_acting()
+                && let Some(reply) = reply.take()
+            {
+                return Ok(reply);
+            }
+            if let Some(message) = self.inbox.next(None) {
+                self.receive(message).map_err(halt_failure)?;
+            }
+        }
+    }
+
+    /// Runs the loop until it is ended.
+    pub(crate) fn forever(
+        mut self,
+        data: &std::path::Path,
+        env: &Env,
+        on_line: &mut dyn FnMut(&Line),
+    ) -> Result<()> {
+        let (watcher, heard) = channel();
+        self.watcher = Some(watcher);
+        self.events.push_back(Event::Woke(Cause::Start));
+        let mut gap = Duration::from_secs(1);
+        loop {
+            match self.turn() {
+                Ok(()) => gap = Duration::from_secs(1),
+                Err(Halt::Log(error)) => gap = self.reopen(&error, gap)?,
+                Err(Halt::Other(failure)) => return Err(failure),
+            }
+            heard.try_iter().for_each(|line| on_line(&line));
+            if self.exited.is_some() {
+                return Ok(());
+            }
+            if self.engine.is_idle() {
+                self.reload(data, env);
+            }
+        }
+    }
+
+    /// One turn: what is at hand, then one message or the end of the interval.
+    fn turn(&mut self) -> std::result::Result<(), Halt> {
+        self.drain()?;
+        if self.exited.is_some() {
+            return Ok(());
+        }
+        let now = clock::now();
+        let wait = self.engine.next_look(self.config.interval, &now);
+        match self.inbox.next(Some(wait)) {
+            Some(message) => self.receive(message),
+            None => {
+                self.events.push_back(Event::Woke(Cause::Timer));
+                self.drain()
+            }
+        }
+    }
+
+    /// After a failed append nothing acts: the log is opened again, with growing gaps, and said once.
+    fn reopen(&mut self, error: &AppendError, mut gap: Duration) -> Result<Duration> {
+        self.warn(&format!("the log cannot be written ({error}); trying again until it can"));
+        self.events.clear();
+        self.waiting.clear();
+        self.trying = None;
+        loop {
+            // Signals still end the loop while it waits; everything else is found again after the replay.
+            if let Some(Message::Signal(signal)) = self.inbox.next(Some(gap)) {
+                self.exited = Some(signals::name(signal).to_owned());
+                return Ok(gap);
+            }
+            gap = (gap * 2).min(LONGEST_RETRY);
+            match self.log.reopen() {
+                Ok((ledger, _)) => {
+                    self.engine = Engine::new(ledger, setup(&self.config));
+                    let docs = self.docs(None);
+                    self.events.push_back(Event::Opened(Box::new(docs)));
+                    self.events.push_back(Event::Woke(Cause::Start));
+                    return Ok(gap);
+                }
+                Err(error) if error.is_passing() => {}
+                Err(error) => return Err(log_failure(&error)),
+            }
+        }
+    }
+
+    /// Takes over a changed configuration. A broken one is said, and the last good one is kept.
+    fn reload(&mut self, data: &std::path::Path, env: &Env) {
+        match config::load(data, env) {
+            Ok(Loaded { config, .. }) if config != *self.config => {
+                self.engine.configure(setup(&config));
+                self.config = Arc::new(config);
+            }
+            Ok(_) => {}
+            Err(error) => self.warn(&format!("{error}; going on with the last good configuration")),
+        }
+    }
+
+    pub(super) fn drain(&mut self) -> std::result::Result<(), Halt> {
+        while let Some(event) = self.events.pop_front() {
+            self.step(event)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
+        let effects = self.engine.step(event, &clock::now());
+        for effect in effects {
+            match effect {
+                Effect::Log(line) => self.append(&line)?,
+                other => self.perform(other)?,
+            }
+        }
+        if self.log.is_full() {
+            self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, line: &Line) -> std::result::Result<(), Halt> {
+        self.log.append(line, needs_sync(line)).map_err(Halt::Log)?;
+        // A verb that went away is not told any more.
+        self.waiting.retain(|_, sender| sender.send(Said::Line(Box::new(line.clone()))).is_ok());
+        if let Some(watcher) = &self.watcher {
+            drop(watcher.send(line.clone()));
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
+        match message {
+            Message::Sensed(sensed) => {
+                self.sense_cache = Some(sensed.cache);
+                self.events.push_back(match sensed.seen {
+                    Ok(seen) => Event::Sensed(Box::new(seen)),
+                    Err(failure) => Event::Blind(failure.error),
+                });
+            }
+            Message::Decided(run, record) => {
+                let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
+                self.events.push_back(Event::Decided(run, record, Box::new(docs)));
+            }
+            Message::RunNeverRan(run) => self.events.push_back(Event::RunNeverRan(run)),
+            Message::Acted(beat, outcome) => {
+                self.events.push_back(Event::Acted(beat, outcome));
+                self.sweep();
+            }
+            Message::ActNeverRan(beat) => self.events.push_back(Event::ActNeverRan(beat)),
+            Message::Tried(beat, problem) => self.tried(beat, problem),
+            Message::Asked(request, sender) => {
+                self.asked += 1;
+                self.waiting.insert(self.asked, sender);
+                self.ask(RequestId(self.asked), request);
+            }
+            Message::Signal(signal) => {
+                self.exited_by(signal);
+            }
+        }
+        self.drain()
+    }
+
+    fn exited_by(&mut self, signal: i32) {
+        let name = signals::name(signal).to_owned();
+        self.events.push_back(Event::Stop(name));
+    }
+
+    /// Hands a request to the engine, with the policy files as they are now.
+    pub(super) fn ask(&mut self, id: RequestId, request: Request) {
+        let zone = match &request {
+            Request::Make { proposal } => match &proposal.action {
+                Move::WriteSchedule { zone, .. } => zone.clone(),
+                _ => None,
+            },
+            _ => None,
+        };
+        let docs = self.docs(zone.as_deref());
+        self.events.push_back(Event::Asked(id, Box::new(request), Box::new(docs)));
+    }
+
+    /// The policy files as they are now, with one more zone resolved.
+    pub(super) fn docs(&mut self, zone: Option<&str>) -> Docs {
+        let mut docs = self.reader.scan(&mut self.cache, clock::now().wall).docs;
+        if let Some((name, found)) = zone.and_then(|name| Some((name, looop_store::docs::zone(name)?))) {
+            docs.zones.insert(name.to_owned(), found);
+        }
+        docs
+    }
+}
+
+/// The zone that a decision names.
+fn zone_of(decision: &Value) -> Option<String> {
+    decision.get("zone")?.as_str().map(str::to_owned)
+}
+
+/// What must be on the disk before anything follows. What was merely seen need not be.
+fn needs_sync(line: &Line) -> bool {
+    line.entries
+        .iter()
+        .any(|entry| !matches!(entry, Entry::Saw { .. } | Entry::Skipped { .. } | Entry::Flapping { .. }))
+}

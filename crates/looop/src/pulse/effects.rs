@@ -1,0 +1,167 @@
+//! Doing what the engine says.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+use looop_core::admit::content;
+use looop_core::engine::io::{Effect, Event};
+use looop_core::model::moves::Move;
+use looop_core::model::outcome::Outcome;
+use looop_core::model::plan::{Act, BeatId, Plan};
+use looop_core::world::reading::Reading;
+use looop_session::host;
+use looop_store::Recovered;
+
+use super::driver::{Driver, Halt};
+use super::inbox::{Message, Said, post};
+use crate::failure::Result;
+use crate::hands::{act, decide, sense, trial, upkeep};
+
+impl Driver {
+    pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
+        match effect {
+            // The driver has appended it before.
+            Effect::Log(_) => {}
+            Effect::Sense => self.sense()?,
+            Effect::Snapshots(readings) => self.snapshots(&readings),
+            Effect::Decide(order) => {
+                if let Err(failure) = decide::start(&self.writer, &self.config, &order, &self.inbox.sender())
+                {
+                    let kind = looop_core::ledger::entry::FailureKind::Runner;
+                    let record = decide::failed(order.run, kind, failure.error);
+                    post(&self.inbox.sender(), Message::Decided(order.run, Box::new(record)));
+                }
+            }
+            Effect::Adopt(run, session) => decide::adopt(&self.reader, run, &session, &self.inbox.sender())?,
+            Effect::Act(beat, plan) => self.act(beat, plan),
+            Effect::Recover(beat, plan) => self.recover(beat, plan)?,
+            Effect::Journal(line) => {
+                // The log has it; the journal is mended when the profile is opened next.
+                if let Err(error) = self.writer.append_journal(&line) {
+                    self.warn(&error.text());
+                }
+            }
+            Effect::Settle(ask) => {
+                if let Err(error) = self.writer.settle(&ask, crate::clock::now().wall) {
+                    self.warn(&format!("{ask}: {error}"));
+                }
+            }
+            Effect::End(session) => self.end(session)?,
+            Effect::Again(id, request) => self.ask(id, *request),
+            Effect::Reply(id, reply) => {
+                // A verb that went away is not told any more.
+                if let Some(sender) = self.waiting.remove(&id.0) {
+                    drop(sender.send(Said::Reply(reply)));
+                }
+            }
+            Effect::Exit => self.exited = Some("a signal".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Looks at the world in the background, so that requests are heard meanwhile.
+    fn sense(&mut self) -> Result<()> {
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let cache = self.sense_cache.take().unwrap_or_default();
+        act::spawn("sense", move || {
+            post(&sender, Message::Sensed(Box::new(sense::sense(&reader, &config, cache))));
+        })
+    }
+
+    fn snapshots(&mut self, readings: &BTreeMap<String, Reading>) {
+        let mut names = BTreeSet::new();
+        for (name, reading) in readings {
+            let file = if name.starts_with("sys-") { name.clone() } else { format!("sensor-{name}") };
+            let Ok(mut bytes) = serde_json::to_vec(reading) else { continue };
+            bytes.push(b'\n');
+            let written = self.writer.write_snapshot(&file, &bytes);
+            if let Err(error) = written {
+                self.warn(&error.text());
+            }
+            names.insert(file);
+        }
+        if let Err(error) = self.writer.keep_snapshots(&names) {
+            self.warn(&error.text());
+        }
+    }
+
+    fn act(&mut self, beat: BeatId, plan: Box<Plan>) {
+        match (&plan.act, &plan.action) {
+            (Act::Hosted { session }, _) => {
+                let session = session.clone();
+                let started =
+                    act::start(&self.reader, &self.config, (beat, &plan, &session), &self.inbox.sender());
+                if let Err(failure) = started {
+                    self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error)));
+                }
+            }
+            (Act::File { .. }, Move::WriteSensor { .. }) => self.try_sensor(beat, plan),
+            _ => self.write(beat, &plan),
+        }
+    }
+
+    fn write(&mut self, beat: BeatId, plan: &Plan) {
+        let keep = usize::try_from(self.config.playbook_keep).unwrap_or(usize::MAX);
+        let outcome = self.writer.perform(plan, content(plan).as_deref(), keep);
+        self.events.push_back(Event::Acted(beat, outcome));
+    }
+
+    fn try_sensor(&mut self, beat: BeatId, plan: Box<Plan>) {
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let script = content(&plan).unwrap_or_default();
+        self.trying = Some((beat, plan));
+        let tried = act::spawn("trial", move || {
+            let problem = trial::problem(&reader, &config, &script, beat.0);
+            post(&sender, Message::Tried(beat, problem));
+        });
+        if let Err(failure) = tried {
+            self.tried(beat, Some(failure.error));
+        }
+    }
+
+    pub(super) fn tried(&mut self, beat: BeatId, problem: Option<String>) {
+        let Some((_, plan)) = self.trying.take().filter(|(trying, _)| *trying == beat) else { return };
+        match problem {
+            Some(problem) => self.events.push_back(Event::Acted(beat, Outcome::failed(problem))),
+            None => self.write(beat, &plan),
+        }
+    }
+
+    /// What became of a move that an earlier lock holder began.
+    fn recover(&mut self, beat: BeatId, plan: Box<Plan>) -> Result<()> {
+        match &plan.act {
+            Act::Hosted { session } => {
+                return act::recover(&self.reader, beat, session, &self.inbox.sender());
+            }
+            Act::Nothing => self.events.push_back(Event::Acted(beat, Outcome::done())),
+            Act::File { .. } | Act::Archive { .. } => match self.writer.recover(&plan) {
+                Recovered::Done => self.events.push_back(Event::Acted(beat, Outcome::done())),
+                Recovered::Todo => self.act(beat, plan),
+                Recovered::Conflict(reason) => {
+                    self.events.push_back(Event::Acted(beat, Outcome::Interrupted { reason }));
+                }
+            },
+        }
+        Ok(())
+    }
+
+    /// Ends a hosted session in the background; whoever waits for it sees its end.
+    fn end(&mut self, session: String) -> Result<()> {
+        let folder = act::folder(&self.reader, &session);
+        act::spawn("end", move || {
+            // The one who waits for the session reports what came of it.
+            drop(host::end(&folder));
+        })
+    }
+
+    pub(super) fn sweep(&mut self) {
+        if let Some(problem) = upkeep::sweep(&self.writer, &self.config) {
+            self.warn(&problem);
+        }
+    }
+
+    /// Says something that is no result. If stderr is gone, nobody is left to tell.
+    pub(super) fn warn(&mut self, text: &str) {
+        drop(writeln!(std::io::stderr().lock(), "looop: {text}"));
+    }
+}

@@ -1,0 +1,150 @@
+//! Taking the lock and bringing the loop back to where it was.
+
+use std::sync::Arc;
+
+use looop_core::engine::io::Event;
+use looop_core::engine::machine::Engine;
+use looop_core::ledger::entry::Entry;
+use looop_store::docs::DocsCache;
+use looop_store::{LockError, LogError, OpenError, Reader, Writer};
+
+use super::control::Control;
+use super::driver::Driver;
+use super::inbox::Inbox;
+use super::signals;
+use crate::config::{ConfigError, Loaded};
+use crate::failure::{Failure, Result};
+use crate::hands::seeds;
+use crate::setup::setup;
+
+/// Whether the lock could be had.
+pub(crate) enum Taken {
+    /// It could.
+    Mine(Box<Driver>),
+    /// Somebody holds it.
+    Held(Option<u32>),
+}
+
+/// How the lock holder behaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// Whether signals end it in order; else they end it at once, which is as safe.
+    pub(crate) heeds_signals: bool,
+}
+
+/// Tries to become the lock holder; recovers what an earlier one left unfinished.
+pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Result<Taken> {
+    let reader = Reader::create(data).map_err(open_failure)?;
+    let writer = match reader.lock() {
+        Ok(writer) => writer,
+        Err(LockError::Held { pid }) => return Ok(Taken::Held(pid)),
+        Err(LockError::OldPulse) => {
+            return Err(Failure::new("a pulse of an older looop runs in this profile")
+                .hint("end it with its own: looop down"));
+        }
+        Err(error @ LockError::Unusable { .. }) => return Err(chain(&error)),
+    };
+    let driver = take(writer, config, manner)?;
+    Ok(Taken::Mine(Box::new(driver)))
+}
+
+fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
+    let store = |error: looop_store::StoreError| Failure::new(error.text());
+    writer.layout().map_err(store)?;
+    writer.sweep().map_err(store)?;
+    let (log, ledger, repair) = writer.open_log().map_err(|error| log_failure(&error))?;
+    let inbox = Inbox::new();
+    if manner.heeds_signals {
+        signals::listen(inbox.sender())?;
+    }
+    let control = Control::serve(writer.root(), inbox.sender())?;
+    let seeded = ledger.seeded;
+    let engine = Engine::new(ledger, setup(&config.config));
+    let mut driver = Driver {
+        reader: Reader::clone(&writer),
+        writer,
+        log,
+        engine,
+        config: Arc::new(config.config),
+        inbox,
+        control,
+        cache: DocsCache::default(),
+        sense_cache: Some(DocsCache::default()),
+        events: std::collections::VecDeque::new(),
+        waiting: std::collections::BTreeMap::new(),
+        asked: 0,
+        trying: None,
+        watcher: None,
+        exited: None,
+    };
+    if let Some(cut) = repair.text() {
+        driver.warn(&cut);
+    }
+    driver.mend_journal()?;
+    if !seeded {
+        let files = seeds::plant(&driver.writer)?;
+        driver.events.push_back(Event::Seeded(files));
+    }
+    let docs = driver.docs(None);
+    driver.events.push_back(Event::Opened(Box::new(docs)));
+    Ok(driver)
+}
+
+impl Driver {
+    /// The journal line of the last move may have been lost between the log and the journal.
+    fn mend_journal(&mut self) -> Result<()> {
+        let recent = self.reader.recent(1).map_err(|error| log_failure(&error))?;
+        let journaled = |entry: &Entry| match entry {
+            Entry::Finished { journal, .. } => journal.clone(),
+            _ => None,
+        };
+        let lines: Vec<String> =
+            recent.iter().flat_map(|line| line.entries.iter().filter_map(journaled)).collect();
+        for line in lines {
+            let there = self.reader.journal_has(&line).map_err(|error| Failure::new(error.to_string()))?;
+            if !there {
+                self.writer.append_journal(&line).map_err(|error| Failure::new(error.text()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A log that does not open, for the person.
+pub(crate) fn log_failure(error: &LogError) -> Failure {
+    let failure = chain(error);
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A profile that does not open, for the person.
+pub(crate) fn open_failure(error: OpenError) -> Failure {
+    let failure = chain(&error);
+    match (&error, error.hint()) {
+        (OpenError::Absent(_), _) => failure.hint("looop init or looop beat makes one"),
+        (_, Some(hint)) => failure.hint(hint.to_owned()),
+        _ => failure,
+    }
+}
+
+/// A configuration that does not load, for the person.
+pub(crate) fn config_failure(error: &ConfigError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error.hint() {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn std::error::Error) -> Failure {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    Failure::new(text)
+}

@@ -1,0 +1,41 @@
+//! From configuration to what the engine and the hands work with.
+
+use looop_core::engine::machine::{PaidDecider, Setup};
+use looop_core::gate::Limits;
+use looop_core::model::digest::Digest;
+
+use crate::config::{Config, Cost, Decider};
+
+/// What the engine is set up with.
+pub(crate) fn setup(config: &Config) -> Setup {
+    let chain = config.decider_chain();
+    let paid = chain.iter().filter_map(|decider| match decider {
+        Decider::Builtin => None,
+        Decider::Command(name) => {
+            let free = config.runners.get(name.as_str()).is_some_and(|runner| runner.cost == Cost::Free);
+            Some(PaidDecider { name: name.to_string(), free })
+        }
+    });
+    Setup { limits: limits(config), builtin: chain.contains(&Decider::Builtin), paid: paid.collect() }
+}
+
+/// The bounds of the loop.
+pub(crate) fn limits(config: &Config) -> Limits {
+    Limits {
+        decides_per_hour: config.max_decides_per_hour.map_or(0, |cap| u32::try_from(cap).unwrap_or(u32::MAX)),
+        daily_usd: config.max_daily_usd.explicit().map(dollars),
+        decide_usd: config.max_decide_usd.map_or(0.0, dollars),
+        noop_ttl: config.noop_ttl,
+        fairness_wait: config.fairness_max_wait,
+        flap_streak: u32::try_from(config.flap_streak).unwrap_or(u32::MAX),
+        max_next_interval: config.max_next_interval,
+        can_notify: config.notification.is_some(),
+        config: Digest::of(format!("{config:?}").as_bytes()),
+        brief_bytes: usize::try_from(config.prompt_max_bytes).unwrap_or(usize::MAX),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "amounts of money stay far below 2^52 micro-dollars")]
+fn dollars(usd: crate::config::Usd) -> f64 {
+    usd.micros() as f64 / 1e6
+}
