@@ -1,0 +1,194 @@
+"""The measures, one function each. Add one by writing a function under `@measure`; `run` finds it in ALL."""
+
+import os
+import statistics
+import subprocess
+import time
+from dataclasses import asdict, dataclass, field
+
+import loops
+
+ALL = []
+
+
+@dataclass
+class Row:
+    """One line of the table. `limit` is what the machine needs for the same work without any looop."""
+
+    id: str
+    name: str
+    unit: str
+    ours: float
+    peer: float = None
+    limit: float = None
+    goal: str = ""
+    samples: dict = field(default_factory=dict)
+
+    def as_json(self):
+        return asdict(self)
+
+
+@dataclass
+class Measure:
+    """A function that measures, and its name in QUALITY."""
+
+    id: str
+    title: str
+    run: object
+
+
+@dataclass
+class Bench:
+    """What every measure is given: both programs, a scratch folder, and how much to do."""
+
+    looop: str
+    peer: str
+    root: str
+    smoke: bool
+    peers: list = field(default_factory=list)
+
+    def pair(self, name, **shape):
+        """The same profile twice, ours warm and idle, the peer's pulse idle and stopped (None without a peer)."""
+        ours = loops.Ours(self.looop, loops.profile(self.root, f"{name}-ours", **shape))
+        peer = loops.Peer(self.peer, loops.profile(self.root, f"{name}-peer", **shape)) if self.peer else None
+        if peer:
+            self.peers.append(peer)
+        return ours, peer
+
+    def close(self):
+        """Ends every pulse that a measure left, also one that failed half-way."""
+        for peer in self.peers:
+            peer.close()
+
+    def count(self, full):
+        return min(3, full) if self.smoke else full
+
+
+def measure(id, title):
+    def add(run):
+        ALL.append(Measure(id, title, run))
+        return run
+
+    return add
+
+
+def interleave(times, **calls):
+    """Runs the calls in turn, so many times, and returns the samples of each. A call that is None has none."""
+    samples = {name: [] for name, call in calls.items() if call}
+    for _ in range(times):
+        for name in samples:
+            samples[name].append(calls[name]())
+    return samples
+
+
+def middle(samples, name):
+    return statistics.median(samples[name]) if samples.get(name) else None
+
+
+def mean(samples, name):
+    return statistics.fmean(samples[name]) if samples.get(name) else None
+
+
+@measure("S1", "idle beat, no user sensor")
+def idle_beat(bench):
+    ours, peer = bench.pair("s1")
+    probe = os.path.join(bench.root, "s1-probe")
+    samples = interleave(
+        bench.count(30),
+        ours=lambda: statistics.median(ours.beat() for _ in range(5)),
+        limit=lambda: sync_once(probe),
+        floor=lambda: statistics.median(loops.timed(["true"], ours.env) for _ in range(5)),
+        peer=peer and peer.paused_beat,
+    )
+    calls, syncs = ours.calls()
+    theirs = (None, None)
+    if peer:
+        peer.close()
+        theirs = loops.peer_calls(bench.peer, loops.profile(bench.root, "s1-trace"))
+    # The peer's clock has steps of 1 ms, so that only the mean over many beats says something.
+    return [
+        Row("S1", "idle beat, process start included", "ms", middle(samples, "ours"), mean(samples, "peer"),
+            middle(samples, "floor"), "≤ 1; limit = start of `true`", samples),
+        Row("S1", "  one append + fdatasync here", "ms", None, None, middle(samples, "limit"), "", {}),
+        Row("S1", "idle beat, system calls", "calls", calls, theirs[0], None, "≤ 150"),
+        Row("S1", "idle beat, fsyncs", "calls", syncs, theirs[1], None, "≤ 1"),
+    ]
+
+
+def sync_once(path):
+    start = time.perf_counter_ns()
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.write(fd, b"x" * 400)
+    os.fdatasync(fd)
+    os.close(fd)
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+@measure("S2", "idle beat, sensors of one echo each")
+def sensors(bench):
+    rows = []
+    for number, rounds in ((10, 20), (100, 10), (1000, 5)):
+        if bench.smoke and number > 100:
+            continue
+        ours, peer = bench.pair(f"s2-{number}", sensors=number)
+        samples = interleave(
+            bench.count(rounds),
+            ours=ours.beat,
+            limit=lambda: under_xargs(ours),
+            peer=peer and peer.paused_beat,
+        )
+        if peer:
+            peer.close()
+        rows.append(Row("S2", f"idle beat, {number} sensors", "ms", middle(samples, "ours"), middle(samples, "peer"),
+                        middle(samples, "limit"), "≤ 1.3 × limit = xargs -P", samples))
+    return rows
+
+
+def under_xargs(ours):
+    """Milliseconds for the same scripts under xargs with the parallelism that looop has."""
+    folder = os.path.join(ours.data, "sensors")
+    names = "\0".join(os.path.join(folder, name) for name in sorted(os.listdir(folder)) if name.endswith(".sh"))
+    start = time.perf_counter_ns()
+    subprocess.run(["xargs", "-0", "-n", "1", "-P", str(loops.PARALLEL), "sh"], input=names.encode(), env=ours.env,
+                   stdout=subprocess.DEVNULL, check=True)
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+@measure("S3", "idle beat, 1000 goals")
+def goals(bench):
+    ours, peer = bench.pair("s3", goals=1000)
+    samples = interleave(
+        bench.count(20),
+        ours=lambda: statistics.median(ours.beat() for _ in range(3)),
+        limit=lambda: stat_all(os.path.join(ours.data, "goals")),
+        peer=peer and peer.paused_beat,
+    )
+    if peer:
+        peer.close()
+    return [Row("S3", "idle beat, 1000 goals", "ms", middle(samples, "ours"), mean(samples, "peer"), middle(samples, "limit"),
+                "≤ 5; limit = stat of each", samples)]
+
+
+def stat_all(folder):
+    start = time.perf_counter_ns()
+    for entry in os.scandir(folder):
+        entry.stat()
+    return (time.perf_counter_ns() - start) / 1e6
+
+
+@measure("S13", "start of --version and status")
+def starts(bench):
+    ours, peer = bench.pair("s13")
+    if peer:
+        peer.close()  # as ours has none: what counts is the verb, not what a stopped pulse makes it wait for
+    rows = []
+    for verb, theirs, goal in (("--version", "--version", "≤ 1"), ("status", "state", "≤ 2")):
+        samples = interleave(
+            bench.count(100),
+            ours=lambda: ours.verb(verb),
+            floor=lambda: loops.timed(["true"], ours.env),
+            peer=peer and (lambda: peer.verb(theirs)),
+        )
+        rows.append(Row("S13", f"start of {verb}", "ms", middle(samples, "ours"), middle(samples, "peer"),
+                        middle(samples, "floor"), f"{goal}; limit = start of `true`", samples))
+    return rows
