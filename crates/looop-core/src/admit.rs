@@ -1,18 +1,17 @@
 //! Admission: a proposal is checked against the world of now and becomes a plan, or does not.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use crate::gate::Limits;
 use crate::ledger::state::{Deciding, Ledger};
 use crate::model::digest::Digest;
 use crate::model::letter::Ask;
-use crate::model::moves::{Move, Proposal};
+use crate::model::moves::{Move, Object, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
 use crate::schedule::{Missed, Schedule, When, parse_cron, parse_moment};
 use crate::time::{Now, machine_text};
-use crate::world::observation::Docs;
+use crate::world::observation::{Doc, Docs};
 use crate::world::probe::is_overdue;
 
 /// Shortest interval that a decider may ask for.
@@ -75,42 +74,33 @@ pub fn admit(cx: &Context<'_>, proposal: Proposal) -> Admission {
     }
 }
 
-/// The paths and goals that a proposal rests on or touches, if they differ from what its brief showed.
+/// What a proposal rests on or touches, if it differs from what its brief showed.
 fn overtaken(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
     let rests = cx.rests?;
+    let meanwhile = |what: &str| Some(format!("{what} changed while it was being decided"));
     if rests.playbook != cx.docs.playbook.digest() {
-        return Some("PLAYBOOK.md changed while it was being decided".to_owned());
+        return meanwhile("PLAYBOOK.md");
     }
-    let touched = match &proposal.action {
-        Move::WriteGoal { id, .. } | Move::ArchiveGoal { id } => Some(id),
-        Move::StartWorker { goal, .. } => goal.as_ref(),
-        Move::Noop { .. }
-        | Move::RunShell { .. }
-        | Move::WriteSensor { .. }
-        | Move::RemoveSensor { .. }
-        | Move::WritePlaybook { .. }
-        | Move::SteerSession { .. }
-        | Move::SendKey { .. }
-        | Move::RestartSession { .. }
-        | Move::KillWorker { .. }
-        | Move::SendNotification { .. }
-        | Move::AskHuman { .. }
-        | Move::WriteSchedule { .. }
-        | Move::DropSchedule { .. } => None,
+    let object = proposal.action.object();
+    let touched = match (object, &proposal.action) {
+        (Object::Goal(id), _) => Some(id),
+        (_, Move::StartWorker { goal, .. }) => goal.as_ref(),
+        _ => None,
     };
     for goal in [touched, proposal.goal.as_ref()].into_iter().flatten() {
-        let now = cx.docs.goals.get(goal.as_str()).and_then(crate::world::observation::Doc::digest);
+        let now = cx.docs.goals.get(goal.as_str()).and_then(Doc::digest);
         if rests.goals.get(goal.as_str()).copied() != now {
-            return Some(format!("goal {goal} changed while it was being decided"));
+            return meanwhile(&format!("goal {goal}"));
         }
     }
-    let path = match &proposal.action {
-        Move::WriteSensor { name, .. } => sensor_path(cx.docs, name),
-        Move::WriteSchedule { name, .. } | Move::DropSchedule { name } => schedule_path(name),
-        _ => return None,
-    };
-    let changed = rests.files.get(&path).copied() != digest_at(cx.docs, &proposal.action);
-    changed.then(|| format!("{path} changed while it was being decided"))
+    match object {
+        Object::Sensor(_) | Object::Schedule(_) => {
+            let path = path_of(cx.docs, object)?;
+            let same = rests.files.get(&path).copied() == digest_of(cx.docs, object);
+            if same { None } else { meanwhile(&path) }
+        }
+        Object::Nothing | Object::Goal(_) | Object::Playbook => None,
+    }
 }
 
 /// A decision that passes over an overdue goal must say so.
@@ -186,62 +176,71 @@ fn fixed(cx: &Context<'_>, action: Move) -> Result<Move, String> {
 }
 
 fn after(wall: i64, seconds: u64) -> Result<i64, String> {
-    let ten_years = Duration::from_secs(10 * 365 * 86400).as_secs();
-    let fits = (seconds <= ten_years).then(|| i64::try_from(seconds).ok()).flatten();
+    const TEN_YEARS: u64 = 10 * 365 * 86400;
+    let fits = (seconds <= TEN_YEARS).then(|| i64::try_from(seconds).ok()).flatten();
     fits.map(|seconds| wall.saturating_add(seconds * 1000))
         .ok_or_else(|| "in_s is at most ten years".to_owned())
 }
 
-fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
+/// What is wrong with a move in itself, or in the world as it is.
+fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
     let docs = cx.docs;
-    let before = || digest_at(docs, &plan.action);
-    let after = content(plan).map(|bytes| Digest::of(&bytes));
-    let file = |path: String| Ok(Act::File { path, before: before(), after });
-    match &plan.action {
-        Move::Noop { .. } => Ok(Act::Nothing),
-        Move::RunShell { cmd, .. } if cmd.trim().is_empty() => Err("the command is empty".to_owned()),
-        Move::RunShell { .. } => Ok(hosted(cx)),
-        Move::SendNotification { .. } if !cx.limits.can_notify => {
-            Err("no notification command is configured; set `notification` in config.toml".to_owned())
+    let wrong = |is_wrong: bool, what: String| is_wrong.then_some(what);
+    match action {
+        Move::RunShell { cmd, .. } => wrong(cmd.trim().is_empty(), "the command is empty".to_owned()),
+        Move::SendNotification { .. } => wrong(
+            !cx.limits.can_notify,
+            "no notification command is configured; set `notification` in config.toml".to_owned(),
+        ),
+        Move::WriteGoal { body, .. } | Move::WritePlaybook { body } => {
+            wrong(body.trim().is_empty(), "the body is empty".to_owned())
         }
-        Move::SendNotification { .. } => Ok(hosted(cx)),
-        Move::WriteGoal { body, .. } | Move::WritePlaybook { body } if body.trim().is_empty() => {
-            Err("the body is empty".to_owned())
+        Move::ArchiveGoal { id } => {
+            wrong(!docs.goals.contains_key(id.as_str()), format!("there is no goal {id}"))
         }
-        Move::WriteGoal { id, .. } => file(format!("goals/{id}.md")),
-        Move::ArchiveGoal { id } => archive(docs, id),
-        Move::WriteSensor { script, .. } if !script.starts_with("#!") => {
-            Err("the script must start with #! and its interpreter".to_owned())
+        Move::WriteSensor { script, .. } => {
+            wrong(!script.starts_with("#!"), "the script must start with #! and its interpreter".to_owned())
         }
-        Move::WriteSensor { name, .. } => file(sensor_path(docs, name)),
-        Move::RemoveSensor { name } if !docs.sensors.contains_key(name.as_str()) => {
-            Err(format!("there is no sensor {name}"))
+        Move::RemoveSensor { name } => {
+            wrong(!docs.sensors.contains_key(name.as_str()), format!("there is no sensor {name}"))
         }
-        Move::RemoveSensor { name } => file(sensor_path(docs, name)),
-        Move::WritePlaybook { .. } => file("PLAYBOOK.md".to_owned()),
-        Move::AskHuman { prompt, .. } if prompt.trim().is_empty() => Err("the question is empty".to_owned()),
-        Move::AskHuman { .. } => Ok(Act::File {
-            path: format!("asks/{}.json", ask_id(cx.ledger)),
-            before: None,
-            after: Some(Digest::of(&ask_bytes(plan, &ask_id(cx.ledger)))),
-        }),
-        Move::WriteSchedule { name, .. } => file(schedule_path(name)),
-        Move::DropSchedule { name } if !docs.schedules.contains_key(name.as_str()) => {
-            Err(format!("there is no schedule {name}"))
+        Move::AskHuman { prompt, .. } => wrong(prompt.trim().is_empty(), "the question is empty".to_owned()),
+        Move::DropSchedule { name } => {
+            wrong(!docs.schedules.contains_key(name.as_str()), format!("there is no schedule {name}"))
         }
-        Move::DropSchedule { name } => file(schedule_path(name)),
         Move::StartWorker { .. }
         | Move::SteerSession { .. }
         | Move::SendKey { .. }
         | Move::RestartSession { .. }
         | Move::KillWorker { .. } => {
-            Err(format!("{} is not available yet in this version", plan.action.action()))
+            Some(format!("{} is not available yet in this version", action.action()))
         }
+        Move::Noop { .. } | Move::WriteSchedule { .. } => None,
     }
 }
 
-fn hosted(cx: &Context<'_>) -> Act {
-    Act::Hosted { session: session_name(cx.ledger, "move") }
+/// How a plan is carried out.
+fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
+    if let Some(fault) = fault(cx, &plan.action) {
+        return Err(fault);
+    }
+    let object = plan.action.object();
+    if let Move::ArchiveGoal { id } = &plan.action {
+        return archive(cx.docs, id);
+    }
+    if let Some(path) = path_of(cx.docs, object) {
+        let after = content(plan).map(|bytes| Digest::of(&bytes));
+        return Ok(Act::File { path, before: digest_of(cx.docs, object), after });
+    }
+    if matches!(plan.action, Move::RunShell { .. } | Move::SendNotification { .. }) {
+        return Ok(Act::Hosted { session: session_name(cx.ledger, "move") });
+    }
+    if matches!(plan.action, Move::AskHuman { .. }) {
+        let id = ask_id(cx.ledger);
+        let after = Some(Digest::of(&ask_bytes(plan, &id)));
+        return Ok(Act::File { path: format!("asks/{id}.json"), before: None, after });
+    }
+    Ok(Act::Nothing)
 }
 
 /// The name of the next hosted session that is no worker's.
@@ -271,38 +270,28 @@ fn archive(docs: &Docs, id: &Name) -> Result<Act, String> {
     Ok(Act::Archive { from: format!("goals/{id}.md"), to: format!("goals/archive/{stem}.md"), body })
 }
 
-/// Where a sensor is or will be: its present file, else `<name>.sh`.
-fn sensor_path(docs: &Docs, name: &Name) -> String {
-    match docs.sensors.get(name.as_str()) {
-        Some(sensor) => format!("sensors/{}", sensor.file),
-        None => format!("sensors/{name}.sh"),
+/// Where a policy file is or will be: a sensor's present file, else `<name>.sh`.
+fn path_of(docs: &Docs, object: Object<'_>) -> Option<String> {
+    match object {
+        Object::Nothing => None,
+        Object::Goal(id) => Some(format!("goals/{id}.md")),
+        Object::Sensor(name) => match docs.sensors.get(name.as_str()) {
+            Some(sensor) => Some(format!("sensors/{}", sensor.file)),
+            None => Some(format!("sensors/{name}.sh")),
+        },
+        Object::Schedule(name) => Some(format!("schedules/{name}.json")),
+        Object::Playbook => Some("PLAYBOOK.md".to_owned()),
     }
 }
 
-fn schedule_path(name: &Name) -> String {
-    format!("schedules/{name}.json")
-}
-
-/// The digest of the file that a move touches, as it is now.
-fn digest_at(docs: &Docs, action: &Move) -> Option<Digest> {
-    match action {
-        Move::WriteGoal { id, .. } | Move::ArchiveGoal { id } => docs.goals.get(id.as_str())?.digest(),
-        Move::WriteSensor { name, .. } | Move::RemoveSensor { name } => {
-            docs.sensors.get(name.as_str())?.digest
-        }
-        Move::WritePlaybook { .. } => docs.playbook.digest(),
-        Move::WriteSchedule { name, .. } | Move::DropSchedule { name } => {
-            docs.schedules.get(name.as_str())?.digest()
-        }
-        Move::Noop { .. }
-        | Move::RunShell { .. }
-        | Move::StartWorker { .. }
-        | Move::SteerSession { .. }
-        | Move::SendKey { .. }
-        | Move::RestartSession { .. }
-        | Move::KillWorker { .. }
-        | Move::SendNotification { .. }
-        | Move::AskHuman { .. } => None,
+/// The digest of a policy file as it is now.
+fn digest_of(docs: &Docs, object: Object<'_>) -> Option<Digest> {
+    match object {
+        Object::Nothing => None,
+        Object::Goal(id) => docs.goals.get(id.as_str())?.digest(),
+        Object::Sensor(name) => docs.sensors.get(name.as_str())?.digest,
+        Object::Schedule(name) => docs.schedules.get(name.as_str())?.digest(),
+        Object::Playbook => docs.playbook.digest(),
     }
 }
 
@@ -330,27 +319,14 @@ pub fn file_digests(docs: &Docs) -> BTreeMap<String, Digest> {
 
 /// The bytes that a plan puts into its file. The same plan always gives the same bytes, also after a crash.
 pub fn content(plan: &Plan) -> Option<Vec<u8>> {
-    match &plan.action {
-        Move::WriteGoal { body, .. } | Move::WritePlaybook { body } => Some(with_newline(body)),
-        Move::WriteSensor { script, .. } => Some(with_newline(script)),
-        Move::AskHuman { .. } => match &plan.act {
-            Act::File { path, .. } => {
-                Some(ask_bytes(plan, path.trim_start_matches("asks/").trim_end_matches(".json")))
-            }
-            Act::Nothing | Act::Hosted { .. } | Act::Archive { .. } => None,
-        },
-        Move::WriteSchedule { .. } => schedule(plan).map(|schedule| json_bytes(&schedule)),
-        Move::Noop { .. }
-        | Move::RunShell { .. }
-        | Move::ArchiveGoal { .. }
-        | Move::RemoveSensor { .. }
-        | Move::StartWorker { .. }
-        | Move::SteerSession { .. }
-        | Move::SendKey { .. }
-        | Move::RestartSession { .. }
-        | Move::KillWorker { .. }
-        | Move::SendNotification { .. }
-        | Move::DropSchedule { .. } => None,
+    match (&plan.action, &plan.act) {
+        (Move::WriteGoal { body, .. } | Move::WritePlaybook { body }, _) => Some(with_newline(body)),
+        (Move::WriteSensor { script, .. }, _) => Some(with_newline(script)),
+        (Move::AskHuman { .. }, Act::File { path, .. }) => {
+            Some(ask_bytes(plan, path.trim_start_matches("asks/").trim_end_matches(".json")))
+        }
+        (Move::WriteSchedule { .. }, _) => schedule(plan).map(|schedule| json_bytes(&schedule)),
+        _ => None,
     }
 }
 

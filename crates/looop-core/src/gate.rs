@@ -14,11 +14,11 @@ use crate::world::baseline::Change;
 /// Decides in a row that our own doing may force without a change of the world.
 const CHAIN: u32 = 5;
 /// How long the chain gate stays shut.
-const CHAIN_WAIT: Duration = Duration::from_secs(3600);
+const CHAIN_WAIT: Duration = Duration::from_hours(1);
 /// How often a flapping reading alone may wake the loop.
-const FLAP_WAIT: Duration = Duration::from_secs(600);
+const FLAP_WAIT: Duration = Duration::from_mins(10);
 /// How often an overdue goal may force a decide.
-const OVERDUE_WAIT: Duration = Duration::from_secs(86400);
+const OVERDUE_WAIT: Duration = Duration::from_hours(24);
 
 /// Bounds of the loop, from the configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +150,7 @@ pub enum Verdict {
 
 /// What the gates look at besides the ledger.
 #[derive(Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct Asking<'a> {
     /// What differs from the baseline.
     pub changes: &'a [Change],
@@ -263,7 +264,7 @@ fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
 }
 
 fn decides_per_hour(ledger: &Ledger, now: &Now, limits: &Limits) -> Option<Why> {
-    let hour = Duration::from_secs(3600);
+    let hour = Duration::from_hours(1);
     let recent = ledger.decides.iter().filter(|at| now.since(at) < hour).count();
     let full = recent >= limits.decides_per_hour as usize;
     (full && limits.decides_per_hour > 0).then_some(Why::DecidesPerHour { cap: limits.decides_per_hour })

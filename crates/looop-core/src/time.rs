@@ -108,16 +108,16 @@ mod tests {
     fn waits_follow_the_boot_clock_when_the_wall_clock_steps() {
         let from = now(1_000_000, 50_000, 1).stamp();
         let stepped_back = now(-3_600_000, 80_000, 1);
-        assert_eq!(stepped_back.left(&from, Duration::from_secs(60)), Duration::from_secs(30));
+        assert_eq!(stepped_back.left(&from, Duration::from_mins(1)), Duration::from_secs(30));
     }
 
     #[test]
     fn a_wait_from_another_boot_is_at_most_its_own_length() {
         let from = now(9_000_000, 50_000, 1).stamp();
         let earlier = now(1_000_000, 10, 2);
-        assert_eq!(earlier.left(&from, Duration::from_secs(60)), Duration::from_secs(60));
+        assert_eq!(earlier.left(&from, Duration::from_mins(1)), Duration::from_mins(1));
         let later = now(9_030_000, 10, 2);
-        assert_eq!(later.left(&from, Duration::from_secs(60)), Duration::from_secs(30));
+        assert_eq!(later.left(&from, Duration::from_mins(1)), Duration::from_secs(30));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::time::Now;
 use crate::world::observation::Docs;
 
 /// Age from which the decision of an adopted decide is no longer used.
-const STALE: Duration = Duration::from_secs(600);
+const STALE: Duration = Duration::from_mins(10);
 
 impl Engine {
     pub(super) fn decided(&mut self, run: RunId, record: Record, docs: &Docs, now: &Now) {
@@ -37,7 +37,7 @@ impl Engine {
         };
         match intake::parse(&decision) {
             Err(refusal) => {
-                self.fail_decide(&deciding, FailureKind::Unusable, refusal.to_string(), spend, now)
+                self.fail_decide(&deciding, FailureKind::Unusable, refusal.to_string(), spend, now);
             }
             Ok(proposal) => self.admit_decision(&deciding, proposal, record.ended, (spend, docs), now),
         }

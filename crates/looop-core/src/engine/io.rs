@@ -113,6 +113,7 @@ pub struct Record {
 /// What a verb hands to the lock holder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "one request is alive at a time")]
 pub enum Request {
     /// One beat now.
     Beat,

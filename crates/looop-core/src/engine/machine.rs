@@ -258,7 +258,7 @@ impl Engine {
         let mut digests: BTreeMap<&str, Option<Digest>> = BTreeMap::new();
         digests.insert("PLAYBOOK", docs.playbook.digest());
         digests.extend(docs.goals.iter().map(|(id, doc)| (id.as_str(), Doc::digest(doc))));
-        let text: String = digests.iter().map(|(id, digest)| format!("{id} {digest:?}\n")).collect();
+        let text = format!("{digests:?}");
         let config = self.setup.limits.config.to_string();
         self.policy = Digest::of_parts(&[text.as_bytes(), config.as_bytes()]);
     }

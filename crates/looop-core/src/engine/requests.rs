@@ -56,7 +56,7 @@ impl Engine {
                 self.intend(*plan, Some((Cause::Person, Vec::new(), None)), now);
             }
             Admission::Reject(reason) | Admission::Overtaken(reason) => {
-                self.reply(id, Reply::Refused { reason })
+                self.reply(id, Reply::Refused { reason });
             }
         }
     }

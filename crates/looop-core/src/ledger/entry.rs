@@ -136,6 +136,7 @@ pub enum FailureKind {
 /// A fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "a few entries are alive at a time")]
 pub enum Entry {
     /// The starter files were put into a fresh profile.
     Seeded {

@@ -93,7 +93,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
             if ledger.acting.as_ref().is_some_and(|acting| acting.beat == *beat)
                 && let Some(acting) = ledger.acting.take()
             {
-                finished(ledger, at, acting, outcome, *policy);
+                finished(ledger, at, &acting, outcome, *policy);
             }
         }
         Entry::Asked { ask, from, prompt, goal } => asked(ledger, at, ask, (from, prompt), goal.as_deref()),
@@ -182,7 +182,7 @@ fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
 }
 
 fn within_hour(then: &Stamp, now: &Stamp) -> bool {
-    let hour = Duration::from_secs(3600).as_millis();
+    let hour = Duration::from_hours(1).as_millis();
     let apart = if then.boot == now.boot {
         u128::from(now.up.saturating_sub(then.up))
     } else {
@@ -213,7 +213,7 @@ fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
     ledger.acting = Some(Acting { beat, plan: Box::new(plan.clone()), sees, at: *at });
 }
 
-fn finished(ledger: &mut Ledger, at: &Stamp, acting: Acting, outcome: &Outcome, policy: Digest) {
+fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome, policy: Digest) {
     let plan = &acting.plan;
     let own = matches!(plan.author, Author::Decider(_));
     serve_goal(ledger, at, plan, outcome);

@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(goal.title, "Ship it");
         assert_eq!(goal.check.as_deref(), Some("test -e \"a: b\""));
         assert_eq!(goal.run.as_deref(), Some("touch x"));
-        assert_eq!((goal.every, goal.priority), (Some(Duration::from_secs(7200)), 3));
+        assert_eq!((goal.every, goal.priority), (Some(Duration::from_hours(2)), 3));
         assert_eq!(goal.problems, Vec::<String>::new());
     }
 

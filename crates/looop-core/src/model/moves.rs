@@ -152,6 +152,21 @@ pub enum Move {
     },
 }
 
+/// The policy file that a move changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Object<'a> {
+    /// None.
+    Nothing,
+    /// A goal.
+    Goal(&'a Name),
+    /// A sensor.
+    Sensor(&'a Name),
+    /// A schedule.
+    Schedule(&'a Name),
+    /// The PLAYBOOK.
+    Playbook,
+}
+
 /// What a decider said: a move and what goes with it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proposal {
@@ -209,6 +224,25 @@ impl Move {
             Self::AskHuman { .. } => "ask_human",
             Self::WriteSchedule { .. } => "write_schedule",
             Self::DropSchedule { .. } => "drop_schedule",
+        }
+    }
+
+    /// The policy file that the move changes.
+    pub fn object(&self) -> Object<'_> {
+        match self {
+            Self::WriteGoal { id, .. } | Self::ArchiveGoal { id } => Object::Goal(id),
+            Self::WriteSensor { name, .. } | Self::RemoveSensor { name } => Object::Sensor(name),
+            Self::WriteSchedule { name, .. } | Self::DropSchedule { name } => Object::Schedule(name),
+            Self::WritePlaybook { .. } => Object::Playbook,
+            Self::Noop { .. }
+            | Self::RunShell { .. }
+            | Self::StartWorker { .. }
+            | Self::SteerSession { .. }
+            | Self::SendKey { .. }
+            | Self::RestartSession { .. }
+            | Self::KillWorker { .. }
+            | Self::SendNotification { .. }
+            | Self::AskHuman { .. } => Object::Nothing,
         }
     }
 

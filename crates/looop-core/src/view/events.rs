@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::ledger::entry::{Entry, Line, Spend};
+use crate::ledger::entry::{Cause, Entry, Line, Spend};
 use crate::model::outcome::Outcome;
 use crate::model::plan::BeatId;
 use crate::time::machine_text;
@@ -72,10 +72,10 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         Entry::Skipped { beat, cause, why, changes, .. } => {
             let mut fields = serde_json::to_value(why).unwrap_or_default();
             fields["beat"] = json!(beat);
-            vec![started(*beat, json!(cause), changes), ("skipped", fields)]
+            vec![started(*beat, *cause, changes), ("skipped", fields)]
         }
         Entry::DecideStarted { beat, run, decider, cause, forced, changes, reserved_usd, .. } => vec![
-            started(*beat, json!(cause), changes),
+            started(*beat, *cause, changes),
             (
                 "decide_started",
                 json!({"beat": beat, "run": run.to_string(), "decider": decider, "forced": forced, "reserved_usd": reserved_usd}),
@@ -99,7 +99,7 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
                 "beat": beat, "author": plan.author.word(), "goal": plan.goal, "why": why,
                 "action": plan.action.action(), "move": plan.action,
             });
-            let begun = cause.map(|cause| started(*beat, json!(cause), changes));
+            let begun = cause.map(|cause| started(*beat, cause, changes));
             begun.into_iter().chain([("intended", fields)]).collect()
         }
         Entry::Restarted { beat, session } => vec![("restarted", json!({"beat": beat, "session": session}))],
@@ -120,7 +120,7 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
     }
 }
 
-fn started(beat: BeatId, cause: Value, changes: &[Change]) -> Named {
+fn started(beat: BeatId, cause: Cause, changes: &[Change]) -> Named {
     let changes: Vec<String> = changes.iter().map(Change::text).collect();
     ("beat_started", json!({"beat": beat, "cause": cause, "changes": changes}))
 }

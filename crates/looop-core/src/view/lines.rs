@@ -106,12 +106,13 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
 
 fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {
     let goal = plan.goal.as_ref().map_or(String::new(), |goal| format!("[{goal}] "));
-    let what = match &plan.action {
-        Move::RunShell { cmd, .. } => format!("{goal}$ {}", one_line(cmd, 200)),
-        Move::AskHuman { prompt, .. } => {
-            return vec![('?', Tone::Ask, format!("{goal}asks you: {}", one_line(prompt, 400)))];
-        }
-        other => format!("{goal}{}", other.summary()),
+    if let Move::AskHuman { prompt, .. } = &plan.action {
+        return vec![('?', Tone::Ask, format!("{goal}asks you: {}", one_line(prompt, 400)))];
+    }
+    let what = if let Move::RunShell { cmd, .. } = &plan.action {
+        format!("{goal}$ {}", one_line(cmd, 200))
+    } else {
+        format!("{goal}{}", plan.action.summary())
     };
     let why = match (&plan.author, why) {
         (Author::Builtin, Some(why)) => format!("  ({})", one_line(why, 160)),

@@ -51,7 +51,11 @@ fn parse_term(text: &str) -> Result<Term, String> {
     let mut parts = path.split('.').map(str::to_owned);
     let reading = parts.next().filter(|name| !name.is_empty()).ok_or_else(expected)?;
     let literal = literal.trim();
-    let literal = serde_json::from_str(literal).unwrap_or_else(|_| Value::from(literal));
+    let literal = match serde_json::from_str(literal) {
+        Ok(value) => value,
+        Err(_) if literal.contains(char::is_whitespace) => return Err(expected()),
+        Err(_) => Value::from(literal),
+    };
     Ok(Term { reading, path: parts.collect(), op, literal })
 }
 
@@ -89,7 +93,8 @@ impl Term {
 fn step<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
     path.iter().try_fold(value, |value, part| match value {
         Value::Array(items) => part.parse::<usize>().ok().and_then(|at| items.get(at)),
-        other => other.get(part),
+        Value::Object(map) => map.get(part),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
 }
 

@@ -31,10 +31,10 @@ pub fn parse(head: &str) -> Result<Header, String> {
         let bad = |expected: &str| format!("header {key}: \"{value}\" is not {expected}");
         match key {
             "interval" => {
-                header.interval = Some(parse_span(value).ok_or_else(|| bad("a duration such as 10m"))?)
+                header.interval = Some(parse_span(value).ok_or_else(|| bad("a duration such as 10m"))?);
             }
             "timeout" => {
-                header.timeout = Some(parse_span(value).ok_or_else(|| bad("a duration such as 30s"))?)
+                header.timeout = Some(parse_span(value).ok_or_else(|| bad("a duration such as 30s"))?);
             }
             "max_bytes" => header.max_bytes = Some(value.parse().map_err(|_| bad("a number of bytes"))?),
             "trust" => {
@@ -58,7 +58,7 @@ mod tests {
     fn headers_by_table() {
         let head = "#!/bin/sh\n# looop:interval=10m\n#  a comment\n# looop:trust=owner\n# looop:max_bytes=0\n#looop:timeout=5\n";
         let header = parse(head).unwrap();
-        assert_eq!(header.interval, Some(Duration::from_secs(600)));
+        assert_eq!(header.interval, Some(Duration::from_mins(10)));
         assert_eq!(
             (header.trust, header.max_bytes, header.timeout),
             (Trust::Owner, Some(0), Some(Duration::from_secs(5)))
