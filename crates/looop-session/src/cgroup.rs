@@ -3,16 +3,23 @@
 //! It adds two things to parentage and mark: it ends all members in one instant, and it still knows them when their
 //! host is dead and they have cleared their environment. Where it cannot be had nothing is said, for parentage and
 //! mark do without.
+//!
+//! To move a process costs the kernel some ten milliseconds, so it is done beside the running child and not before its
+//! start, and short commands are spared it altogether.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::proc::{self, Process, Table};
+
 /// Where version 2 is mounted: alone, or beside version 1.
 const MOUNTS: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 /// Members that were just killed may keep the folder busy for a moment.
 const REMOVE_TRIES: u32 = 50;
+/// How many looks are taken for those that were forked while others were moved.
+const GATHER_LOOKS: u32 = 10;
 
 /// One group, to be removed by [`Cgroup::remove`].
 #[derive(Debug)]
@@ -23,19 +30,10 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes a group below our own. `None` where that is not possible.
-    pub(crate) fn make(name: &str) -> Option<Self> {
+    /// The group that we could have below our own. It is made by [`Cgroup::gather`].
+    pub(crate) fn planned(name: &str) -> Option<Self> {
         let home = home()?;
-        // We go in and must be able to come out again, so try the way back before there is anything to undo.
-        enter(&home).ok()?;
-        let path = home.join(format!("looop-{name}"));
-        fs::create_dir(&path).ok()?;
-        let group = Self { path, home };
-        if group.path.join("cgroup.kill").exists() {
-            return Some(group);
-        }
-        group.remove();
-        None
+        Some(Self { path: home.join(format!("looop-{name}")), home })
     }
 
     /// The group of this name that a dead host left behind.
@@ -51,12 +49,47 @@ impl Cgroup {
         &self.path
     }
 
-    /// Runs `start` inside, so that what it starts is a member from its first instant, and comes out again.
-    pub(crate) fn within<T>(&self, start: impl FnOnce() -> T) -> (T, io::Result<()>) {
-        let entered = enter(&self.path);
-        let started = start();
-        let left = enter(&self.home);
-        (started, entered.and(left))
+    /// Makes the group and moves all below us in, until a look finds nobody outside: what they fork from then on is born inside.
+    pub(crate) fn gather(&self) -> io::Result<()> {
+        fs::create_dir(&self.path)?;
+        if !self.path.join("cgroup.kill").exists() {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        for _ in 0..GATHER_LOOKS {
+            let table = Table::scan()?;
+            let inside = self.members();
+            let below = table.below(proc::our_pid()).into_iter().map(|(process, _)| process);
+            let outside: Vec<&Process> = below.filter(|process| !inside.contains(&process.pid)).collect();
+            if outside.is_empty() {
+                return Ok(());
+            }
+            for process in outside {
+                self.take(process)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves one in. If its number has meanwhile gone to a stranger, that one goes back where we are.
+    fn take(&self, process: &Process) -> io::Result<()> {
+        if let Err(error) = join(&self.path, process.pid) {
+            // It has ended.
+            let gone = error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error());
+            return if gone { Ok(()) } else { Err(error) };
+        }
+        if proc::one(process.pid).is_some_and(|now| now.start != process.start) {
+            join(&self.home, process.pid)?;
+        }
+        Ok(())
+    }
+
+    /// Lets all members out and removes the group.
+    pub(crate) fn dissolve(self) {
+        for pid in self.members() {
+            // One that has ended needs no way out.
+            join(&self.home, pid).ok();
+        }
+        self.remove();
     }
 
     /// Ends every member in one instant.
@@ -103,9 +136,9 @@ fn folders(top: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Moves this process.
-fn enter(group: &Path) -> io::Result<()> {
-    fs::write(group.join("cgroup.procs"), "0")
+/// Moves a process.
+fn join(group: &Path, pid: i32) -> io::Result<()> {
+    fs::write(group.join("cgroup.procs"), pid.to_string())
 }
 
 /// The group we are in.

@@ -6,3 +6,6 @@ pub mod disk_faults;
 
 mod disk_tree;
 pub mod profile;
+pub mod waiting;
+pub mod world;
+pub mod yard;

@@ -7,6 +7,8 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use looop_core::ledger::entry::{Entry, Line};
 use looop_core::ledger::state::Ledger;
@@ -17,6 +19,7 @@ use tempfile::TempDir;
 /// A profile in a temporary folder, and the binary that works on it.
 pub struct Profile {
     folder: TempDir,
+    data: PathBuf,
     binary: PathBuf,
     env: BTreeMap<OsString, OsString>,
 }
@@ -61,6 +64,11 @@ impl Profile {
     /// A fresh profile for the binary at `binary` (`env!("CARGO_BIN_EXE_looop")`). Nothing is in it yet, and the data
     /// folder itself does not exist.
     pub fn new(binary: &str) -> Self {
+        Self::named(binary, "data")
+    }
+
+    /// The same with a data folder of this name, which may be a path below a folder of the test's own.
+    pub fn named(binary: &str, name: &str) -> Self {
         let folder = tempfile::Builder::new().prefix("looop-test-").tempdir().expect("a temporary folder");
         let mut env = BTreeMap::new();
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
@@ -68,9 +76,10 @@ impl Profile {
         env.insert("HOME".into(), folder.path().join("home").into_os_string());
         env.insert("TZ".into(), "UTC".into());
         env.insert("LANG".into(), "C.UTF-8".into());
-        env.insert("LOOOP_DATA_DIR".into(), folder.path().join("data").into_os_string());
+        let data = folder.path().join(name);
+        env.insert("LOOOP_DATA_DIR".into(), data.clone().into_os_string());
         fs::create_dir(folder.path().join("home")).expect("a home folder");
-        Self { folder, binary: PathBuf::from(binary), env }
+        Self { folder, data, binary: PathBuf::from(binary), env }
     }
 
     /// An empty profile that is not seeded: an empty PLAYBOOK-less folder would be, so a PLAYBOOK lies in it.
@@ -79,9 +88,20 @@ impl Profile {
         Self::new(binary).playbook("# PLAYBOOK\nBe careful.\n")
     }
 
+    /// A profile of its own with the same files, variables aside.
+    #[must_use]
+    pub fn twin(&self) -> Self {
+        let twin = Self::new(&self.binary.to_string_lossy());
+        if self.data.exists() {
+            let copied = Command::new("cp").arg("-a").args([&self.data, &twin.data]).status();
+            assert!(copied.is_ok_and(|status| status.success()), "the profile could not be copied");
+        }
+        twin
+    }
+
     /// The data folder.
     pub fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.data.clone()
     }
 
     /// A folder of the test's own, beside the data folder.
@@ -190,6 +210,25 @@ impl Profile {
         ran(&child.wait_with_output().expect("the binary ends"))
     }
 
+    /// Calls the binary with 64 MiB of memory at most, for it and for each of its children. `None`: it had not ended
+    /// after `most` and was killed.
+    pub fn run_bounded<S: AsRef<OsStr>>(&self, args: &[S], most: Duration) -> Option<Ran> {
+        let plain = self.command(args);
+        let mut command = self.command(&["-c", "ulimit -d 65536; exec \"$0\" \"$@\""]);
+        command = replaced(&command, "bash");
+        command.arg(plain.get_program()).args(plain.get_args());
+        let child = command.spawn().expect("bash runs");
+        let pid = child.id();
+        let (sender, ended) = channel();
+        std::thread::spawn(move || sender.send(child.wait_with_output()));
+        if let Ok(output) = ended.recv_timeout(most) {
+            return Some(ran(&output.expect("the binary ends")));
+        }
+        let killed = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        assert!(killed.is_ok_and(|status| status.success()), "process {pid} could not be killed");
+        None
+    }
+
     /// Starts the binary and leaves it running, its output piped.
     pub fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Child {
         let mut command = self.command(args);
@@ -204,6 +243,14 @@ impl Profile {
     /// A file below the data folder, if it is there.
     pub fn file(&self, path: &str) -> Option<String> {
         fs::read(self.data().join(path)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Everything below the data folder by its path: what a folder, link or other thing is, or a file's bytes. A file
+    /// of more than 8 MiB or without permission is told by its size.
+    pub fn tree(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut found = BTreeMap::new();
+        walk(&self.data, &mut found);
+        found
     }
 
     /// The whole log.
@@ -225,7 +272,39 @@ impl Profile {
     }
 }
 
-fn ran(output: &Output) -> Ran {
+/// The same call with another program and the same arguments, its output piped.
+fn replaced(command: &Command, program: &str) -> Command {
+    let mut other = Command::new(program);
+    other.args(command.get_args()).env_clear();
+    other.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        other.current_dir(folder);
+    }
+    other.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    other
+}
+
+fn walk(folder: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.expect("an entry").path();
+        let meta = fs::symlink_metadata(&path).expect("what it is");
+        let what = if meta.is_file() && meta.len() <= 8 << 20 {
+            fs::read(&path).unwrap_or_else(|_| format!("{} bytes", meta.len()).into_bytes())
+        } else if meta.is_file() {
+            format!("{} bytes", meta.len()).into_bytes()
+        } else if meta.is_symlink() {
+            fs::read_link(&path).expect("a target").into_os_string().into_encoded_bytes()
+        } else {
+            format!("{:?}", meta.file_type()).into_bytes()
+        };
+        if meta.is_dir() {
+            walk(&path, found);
+        }
+        found.insert(path, what);
+    }
+}
+
+pub(crate) fn ran(output: &Output) -> Ran {
     use std::os::unix::process::ExitStatusExt;
     let code =
         output.status.code().or_else(|| output.status.signal().map(|signal| 128 + signal)).unwrap_or(-1);

@@ -1,5 +1,7 @@
 //! The journal: one line a move, for people.
 
+use looop_core::ledger::state::Ledger;
+
 use crate::dir::Reader;
 use crate::disk::{Disk, Stored, Tail};
 use crate::error::{StoreError, failed};
@@ -27,16 +29,19 @@ impl Reader {
         })
     }
 
-    /// Whether a line is among the last ones, so that after a crash it is neither lost nor doubled. A line that has
-    /// just been rotated away counts.
+    /// Whether a line is among the last ones.
     pub fn journal_has(&self, line: &str) -> Result<bool, StoreError> {
-        for path in [JOURNAL.to_owned(), generation(1)] {
+        Ok(self.last_lines()?.iter().any(|have| have == line))
+    }
+
+    /// The last lines. Those that have just been rotated away count.
+    fn last_lines(&self) -> Result<Vec<String>, StoreError> {
+        let mut lines = Vec::new();
+        for path in [generation(1), JOURNAL.to_owned()] {
             let tail = self.disk().read_tail(&path, LOOK_BACK).into_io().map_err(failed(&path, "read"))?;
-            if tail.is_some_and(|tail| whole_lines(&tail).iter().any(|have| have == line)) {
-                return Ok(true);
-            }
+            lines.extend(tail.map(|tail| whole_lines(&tail)).unwrap_or_default());
         }
-        Ok(false)
+        Ok(lines)
     }
 }
 
@@ -53,6 +58,30 @@ fn whole_lines(tail: &Tail) -> Vec<String> {
 }
 
 impl Writer {
+    /// Writes the lines that a crash or a full disk kept from the journal: those at the end of the ledger's that are
+    /// not in the file, so that none is lost and none is doubled. Two moves of one minute may read the same; the ledger
+    /// knows how often a line is meant to be.
+    pub fn mend_journal(&self, ledger: &Ledger) -> Result<(), StoreError> {
+        if ledger.journal.is_empty() {
+            return Ok(());
+        }
+        let have = self.last_lines()?;
+        let meant = |line: &String| ledger.journal.iter().filter(|other| *other == line).count();
+        let mut missing: Vec<&String> = Vec::new();
+        for line in ledger.journal.iter().rev() {
+            let found = have.iter().filter(|other| *other == line).count()
+                + missing.iter().filter(|other| **other == line).count();
+            if found >= meant(line) {
+                break;
+            }
+            missing.push(line);
+        }
+        for line in missing.into_iter().rev() {
+            self.append_journal(line)?;
+        }
+        Ok(())
+    }
+
     /// Appends a line, given without its newline, in one write, and makes it durable.
     pub fn append_journal(&self, line: &str) -> Result<(), StoreError> {
         let disk = self.disk();

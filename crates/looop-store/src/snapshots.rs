@@ -14,10 +14,10 @@ fn path_of(name: &str) -> String {
     format!("{FOLDER}/{name}.json")
 }
 
-/// Whether a file is a snapshot of ours: `sensor-<name>.json` or `sys-<name>.json`.
+/// The name of a sensor's snapshot, `sensor-<name>.json`. Probes do not vanish: a `sys-<name>.json` that nobody writes
+/// is an older looop's and is left alone.
 fn name_of(file: &str) -> Option<&str> {
-    let name = file.strip_suffix(".json")?;
-    (name.starts_with("sensor-") || name.starts_with("sys-")).then_some(name)
+    file.strip_suffix(".json").filter(|name| name.starts_with("sensor-"))
 }
 
 impl Reader {

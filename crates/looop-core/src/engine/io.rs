@@ -19,8 +19,8 @@ pub struct RequestId(pub u64);
 /// What happened.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// The log was replayed; what was under way must be settled first.
-    Opened(Box<Docs>),
+    /// The log was replayed; what was under way must be settled first. The policy files come with it if something was.
+    Opened(Option<Box<Docs>>),
     /// The starter files were put into a fresh profile.
     Seeded(Vec<String>),
     /// Time to look.
@@ -37,8 +37,8 @@ pub enum Event {
     Acted(BeatId, Outcome),
     /// A hosted move that the log knows never ran.
     ActNeverRan(BeatId),
-    /// A verb wants something, with the policy files as they are now.
-    Asked(RequestId, Box<Request>, Box<Docs>),
+    /// A verb wants something; with a move come the policy files as they are now.
+    Asked(RequestId, Box<Request>, Option<Box<Docs>>),
     /// The loop shall end.
     Stop(String),
 }

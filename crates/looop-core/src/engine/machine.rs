@@ -108,7 +108,7 @@ impl Engine {
     /// Takes one event and says what must be done. The log effect, if there is one, comes first.
     pub fn step(&mut self, event: Event, now: &Now) -> Vec<Effect> {
         match event {
-            Event::Opened(docs) => self.opened(&docs),
+            Event::Opened(docs) => self.opened(docs.as_deref()),
             Event::Seeded(files) => self.log(Entry::Seeded { files }, now),
             Event::Woke(cause) => self.want(Look { cause, by_person: false, dry: Vec::new() }),
             Event::Sensed(seen) => self.sensed(&seen, now),
@@ -117,7 +117,7 @@ impl Engine {
             Event::RunNeverRan(run) => self.run_never_ran(run, now),
             Event::Acted(beat, outcome) => self.acted(beat, outcome, now),
             Event::ActNeverRan(beat) => self.act_never_ran(beat, now),
-            Event::Asked(id, request, docs) => self.asked(id, *request, &docs, now),
+            Event::Asked(id, request, docs) => self.asked(id, *request, docs.as_deref(), now),
             Event::Stop(reason) => self.stop(reason, now),
         }
         self.go_on();
@@ -127,6 +127,11 @@ impl Engine {
     /// Takes over a changed configuration.
     pub fn configure(&mut self, setup: Setup) {
         self.setup = setup;
+    }
+
+    /// Whether a decide or a move is under way.
+    pub fn is_busy(&self) -> bool {
+        !self.is_still()
     }
 
     /// Whether a move is under way.
@@ -213,8 +218,10 @@ impl Engine {
         }
     }
 
-    fn opened(&mut self, docs: &Docs) {
-        self.note_policy(docs);
+    fn opened(&mut self, docs: Option<&Docs>) {
+        if let Some(docs) = docs {
+            self.note_policy(docs);
+        }
         if let Some(deciding) = &self.ledger.deciding {
             let effect = Effect::Adopt(deciding.run, deciding.session.clone());
             self.adopted = true;

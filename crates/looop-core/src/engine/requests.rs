@@ -10,8 +10,7 @@ use crate::time::Now;
 use crate::world::observation::Docs;
 
 impl Engine {
-    pub(super) fn asked(&mut self, id: RequestId, request: Request, docs: &Docs, now: &Now) {
-        self.note_policy(docs);
+    pub(super) fn asked(&mut self, id: RequestId, request: Request, docs: Option<&Docs>, now: &Now) {
         if self.stopping {
             return self.reply(id, Reply::Refused { reason: "the loop is ending".to_owned() });
         }
@@ -21,7 +20,10 @@ impl Engine {
                 self.want(Look { cause: Cause::Person, by_person: true, dry: Vec::new() });
             }
             Request::DryRun => self.want(Look { cause: Cause::Person, by_person: false, dry: vec![id] }),
-            Request::Make { proposal } => self.make(id, proposal, docs, now),
+            Request::Make { proposal } => match docs {
+                Some(docs) => self.make(id, proposal, docs, now),
+                None => self.push(Effect::Again(id, Box::new(Request::Make { proposal }))),
+            },
             Request::Pause { until } => {
                 self.log(Entry::Paused { until }, now);
                 self.reply(id, Reply::Done);
@@ -39,6 +41,7 @@ impl Engine {
 
     /// A person's move is a small beat of its own; it waits only for another move.
     fn make(&mut self, id: RequestId, proposal: Proposal, docs: &Docs, now: &Now) {
+        self.note_policy(docs);
         if self.ledger.acting.is_some() {
             return self.queue.push_back((id, Request::Make { proposal }));
         }

@@ -101,7 +101,7 @@ impl World {
 
     fn ask(&mut self, request: Request) -> RequestId {
         self.asked += 1;
-        let docs = Box::new(self.seen.docs.clone());
+        let docs = Some(Box::new(self.seen.docs.clone()));
         self.step(Event::Asked(RequestId(self.asked), Box::new(request), docs));
         RequestId(self.asked)
     }
@@ -168,7 +168,7 @@ impl World {
         };
         self.engine = Engine::new(folded, setup);
         self.effects.clear();
-        let docs = Box::new(self.seen.docs.clone());
+        let docs = Some(Box::new(self.seen.docs.clone()));
         self.step(Event::Opened(docs));
     }
 }

@@ -26,6 +26,8 @@ use crate::{Ended, point};
 
 /// How much is read at once.
 const SCRATCH: usize = 64 << 10;
+/// A child that lives as long as this gets a control group.
+const GROUPING: Duration = Duration::from_millis(25);
 
 /// What `looop _host <folder>` does: runs the session in this folder, whose lock is standard input.
 ///
@@ -108,6 +110,8 @@ struct Host<'a> {
     verdict: Option<Ended>,
     ending: Option<Ending>,
     cgroup: Option<Cgroup>,
+    /// When it gets its control group.
+    grouping: Option<Duration>,
     piped: bool,
     childless: bool,
     left: Vec<i32>,
@@ -127,14 +131,8 @@ impl<'a> Host<'a> {
     /// Starts the child. If that fails the verdict says so.
     fn start(ground: &'a Ground, mut tools: Tools) -> Self {
         let (spec, mark) = (&ground.stored.spec, &ground.stored.mark);
-        let cgroup = if spec.spare.is_empty() { Cgroup::make(mark) } else { None };
-        if let Some(cgroup) = &cgroup {
-            // A note for whoever finds us dead; without it the mark has to do.
-            note(&ground.folder, cgroup).ok();
-        }
         let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: Some(&spec.env), mark };
-        let (started, cgroup) = spawn(&plan, &mut tools, cgroup);
-        let (child, verdict) = match started {
+        let (child, verdict) = match spawn(&plan, &mut tools) {
             Ok(child) => (Some(child), None),
             Err(reason) => (None, Some(Ended::Spawn(reason))),
         };
@@ -146,7 +144,8 @@ impl<'a> Host<'a> {
             deadline: spec.deadline_ms.map(|span| clock::boot().saturating_add(Duration::from_millis(span))),
             verdict,
             ending: None,
-            cgroup,
+            cgroup: None,
+            grouping: spec.spare.is_empty().then(|| clock::boot() + GROUPING),
             piped: true,
             childless: false,
             left: Vec::new(),
@@ -203,6 +202,10 @@ impl<'a> Host<'a> {
         if self.tools.tail.due().is_some_and(|due| due <= now) {
             self.tools.tail.show(&self.ground.folder, now);
         }
+        if self.grouping.is_some_and(|due| due <= now) && self.ending.is_none() && self.child.is_some() {
+            self.grouping = None;
+            self.cgroup = group(&self.ground.folder, &self.ground.stored.mark);
+        }
         if self.child.is_some() {
             self.press_if_due(now, ready.child);
         }
@@ -211,7 +214,7 @@ impl<'a> Host<'a> {
 
     /// Begins the end of the child, for this reason unless there is one.
     fn end(&mut self, why: Ended, now: Duration) {
-        self.deadline = None;
+        (self.deadline, self.grouping) = (None, None);
         self.verdict.get_or_insert(why);
         self.ending.get_or_insert_with(|| Ending::begin(now));
     }
@@ -274,7 +277,7 @@ impl<'a> Host<'a> {
                 Reaped::Child(pid, status) => {
                     if pid.as_raw_pid() == self.home {
                         self.child = None;
-                        self.deadline = None;
+                        (self.deadline, self.grouping) = (None, None);
                         self.verdict.get_or_insert_with(|| Ended::of(status));
                     }
                     continue;
@@ -304,7 +307,9 @@ impl<'a> Host<'a> {
     /// Polls all that may have news.
     fn wait(&mut self) -> io::Result<Ready> {
         let ending = self.ending.as_ref().map(Ending::next);
-        self.tools.alarm.set([self.deadline, ending, self.tools.tail.due()].into_iter().flatten().min())?;
+        self.tools
+            .alarm
+            .set([self.deadline, ending, self.tools.tail.due(), self.grouping].into_iter().flatten().min())?;
         let tools = &self.tools;
         let mut fds = vec![reading(tools.children.as_fd()), reading(tools.stopping.as_fd())];
         fds.extend(self.piped.then(|| reading(tools.pipe.as_fd())));
@@ -327,23 +332,22 @@ impl<'a> Host<'a> {
     }
 }
 
-/// Starts the child, in its control group if there is one and it can be entered and left.
-fn spawn(
-    plan: &Plan<'_>,
-    tools: &mut Tools,
-    cgroup: Option<Cgroup>,
-) -> (Result<Child, String>, Option<Cgroup>) {
-    let Some([stdout, stderr]) = tools.writers.take() else {
-        return (Err("started twice".to_owned()), cgroup);
-    };
-    let start = move || plan.start(Stdio::null(), stdout.into(), stderr.into());
-    let Some(cgroup) = cgroup else { return (start(), None) };
-    let (started, moved) = cgroup.within(start);
-    if moved.is_ok() {
-        return (started, Some(cgroup));
+/// Starts the child.
+fn spawn(plan: &Plan<'_>, tools: &mut Tools) -> Result<Child, String> {
+    let [stdout, stderr] = tools.writers.take().ok_or("started twice")?;
+    plan.start(Stdio::null(), stdout.into(), stderr.into())
+}
+
+/// Makes a control group with all below us in it. First of all there is a note for whoever finds us dead.
+fn group(folder: &Folder, mark: &str) -> Option<Cgroup> {
+    let cgroup = Cgroup::planned(mark)?;
+    if note(folder, &cgroup).and_then(|()| cgroup.gather()).is_ok() {
+        return Some(cgroup);
     }
-    cgroup.remove();
-    (started, None)
+    // Half of it would be worse than none.
+    cgroup.dissolve();
+    folder.remove(folder::CGROUP).ok();
+    None
 }
 
 fn note(folder: &Folder, cgroup: &Cgroup) -> io::Result<()> {

@@ -1,7 +1,8 @@
 //! Nothing a child started survives it: however it was started, and however the child ended.
 
-use crate::support::{Ground, Stranger, await_death, growing, image, run_all};
+use crate::support::{Ground, Stranger, await_death, growing, image, is_alive, run_all};
 use std::fs;
+use std::path::Path;
 
 use looop_session::{Batch, Ended, Order, Standing, host};
 
@@ -202,15 +203,19 @@ fn host_that_is_told_to_end() {
 #[test]
 fn host_that_is_killed_itself() {
     let mut stranger = Stranger::new();
+    let control_groups = control_groups();
     for (name, torture) in TORTURES {
         // Without host and without control group nothing tells whose a process with an empty environment is.
-        if name.contains("no environment") && !control_groups() {
+        if name.contains("no environment") && !control_groups {
             continue;
         }
         let ground = ground();
         ground.fifo("go");
         let (folder, launched) = ground.launch("s", &ground.spec(&body(torture, "echo > go; sleep 1000")));
         ground.await_fifo("go");
+        if control_groups {
+            await_control_group(&folder, &ground);
+        }
         let pid = i32::try_from(launched.pid()).unwrap();
         rustix::process::kill_process(
             rustix::process::Pid::from_raw(pid).unwrap(),
@@ -224,10 +229,27 @@ fn host_that_is_killed_itself() {
     }
 }
 
-/// Whether a session gets a control group here.
+/// Waits until the control group of the session has all who were left behind by name.
+fn await_control_group(folder: &Path, ground: &Ground) {
+    let inside = || {
+        let group = fs::read_to_string(folder.join("cgroup")).unwrap_or_default();
+        fs::read_to_string(Path::new(&group).join("cgroup.procs")).unwrap_or_default()
+    };
+    let settled = || {
+        let inside = inside();
+        let named = ground.read("pids");
+        let mut alive = named.lines().filter(|pid| is_alive(pid.parse().unwrap()));
+        !inside.is_empty() && alive.all(|pid| inside.lines().any(|line| line == pid))
+    };
+    while !settled() {
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a session that lives for a while gets a control group here: one that does not has none after a second.
 fn control_groups() -> bool {
     let ground = Ground::new();
-    let (folder, launched) = ground.launch("s", &ground.spec("true"));
+    let (folder, launched) = ground.launch("s", &ground.spec("sleep 1"));
     launched.wait().unwrap();
     folder.join("cgroup").exists()
 }

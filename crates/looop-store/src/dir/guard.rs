@@ -41,16 +41,18 @@ impl fmt::Display for Unsafe {
 
 /// Judges one file. Links are not judged: their targets are, when they are read.
 pub(crate) fn judge(root: &Path, path: &str, meta: &Meta) -> Option<Unsafe> {
-    let full = if path.is_empty() { root.to_owned() } else { root.join(path) };
-    let shown = quoted(&full.to_string_lossy());
     let us = our_uid();
-    let found = |what: String, fix: String| Some(Unsafe { path: path.to_owned(), what, fix });
+    let found = |what: String, mend: String| {
+        let full = if path.is_empty() { root.to_owned() } else { root.join(path) };
+        let fix = format!("{mend} {}", quoted(&full.to_string_lossy()));
+        Some(Unsafe { path: path.to_owned(), what, fix })
+    };
     if meta.uid != us {
         let what = format!("belongs to user {}, and looop runs as user {us}", meta.uid);
-        return found(what, format!("chown {us} {shown}"));
+        return found(what, format!("chown {us}"));
     }
     if meta.kind != Kind::Link && meta.mode & 0o022 != 0 {
-        return found("can be written by others".to_owned(), format!("chmod go-w {shown}"));
+        return found("can be written by others".to_owned(), "chmod go-w".to_owned());
     }
     None
 }

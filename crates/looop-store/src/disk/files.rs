@@ -229,7 +229,10 @@ impl Disk for Files {
         let file = File::from(self.open_regular(path, flags, Links::Refuse)?.0);
         match file.try_lock() {
             Ok(()) => {
-                leave_pid(&file);
+                // The lock of an older looop is held and otherwise left as it is.
+                if !path.starts_with(".lock/") {
+                    leave_pid(&file);
+                }
                 Ok(Locked::Ours(Held::new(file)))
             }
             Err(TryLockError::WouldBlock) => Ok(Locked::Theirs(read_pid(&file))),

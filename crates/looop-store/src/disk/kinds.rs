@@ -119,5 +119,7 @@ pub struct Listed {
 
 /// The user that we run as, and that every file must belong to.
 pub fn our_uid() -> u32 {
-    rustix::process::geteuid().as_raw()
+    // Asked once: a thousand goals are judged in one scan, and looop never changes its user.
+    static US: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *US.get_or_init(|| rustix::process::geteuid().as_raw())
 }

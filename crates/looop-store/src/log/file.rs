@@ -114,14 +114,10 @@ impl LogFile {
     }
 
     /// Walks over the lines in order, which must be numbered from `after` without gaps, and returns the last number.
-    /// Lines from the number `below` on are passed over: after a failed sync a newer file says what came there.
-    pub(super) fn each(&self, after: u64, below: u64, f: &mut dyn FnMut(Line)) -> Result<u64, LogError> {
+    pub(super) fn each(&self, after: u64, f: &mut dyn FnMut(Line)) -> Result<u64, LogError> {
         let mut last = after;
         let lines = self.bytes[self.body..self.end].split_inclusive(|b| *b == b'\n');
         for (at, bytes) in lines.enumerate() {
-            if last + 1 >= below {
-                break;
-            }
             let line = decode(&bytes[..bytes.len() - 1]).map_err(|flaw| flawed(&self.path, at + 2, flaw))?;
             if line.seq != last + 1 {
                 let what = format!("append {} follows {last}", line.seq);

@@ -26,11 +26,9 @@ impl Reader {
 
     /// Walks over every append that is kept, oldest first, one file in memory at a time.
     pub fn replay_all(&self, f: &mut dyn FnMut(&Line)) -> Result<(), LogError> {
-        let all = files(self.disk())?;
-        for (at, first) in all.iter().enumerate() {
-            let (file, head) = load(self.disk(), *first)?;
-            let below = all.get(at + 1).copied().unwrap_or(u64::MAX);
-            file.each(head.seq, below, &mut |line| f(&line))?;
+        for first in files(self.disk())? {
+            let (file, head) = load(self.disk(), first)?;
+            file.each(head.seq, &mut |line| f(&line))?;
         }
         Ok(())
     }
@@ -38,18 +36,16 @@ impl Reader {
     /// Checks that the files are without a gap and that each one's snapshot is the fold of the files before it, and
     /// returns the number of appends that are kept.
     pub fn verify_log(&self) -> Result<u64, LogError> {
-        let all = files(self.disk())?;
         let mut before: Option<Ledger> = None;
         let mut appends = 0;
-        for (at, first) in all.iter().enumerate() {
-            let (file, head) = load(self.disk(), *first)?;
+        for first in files(self.disk())? {
+            let (file, head) = load(self.disk(), first)?;
             if before.as_ref().is_some_and(|before| *before != head.snapshot) {
                 let what = "the snapshot is not what the files before it add up to".to_owned();
                 return Err(LogError::Corrupt { path: file.path, line: 1, what });
             }
             let mut ledger = head.snapshot;
-            let below = all.get(at + 1).copied().unwrap_or(u64::MAX);
-            let last = file.each(head.seq, below, &mut |line| apply_line(&mut ledger, &line))?;
+            let last = file.each(head.seq, &mut |line| apply_line(&mut ledger, &line))?;
             appends += last - head.seq;
             before = Some(ledger);
         }

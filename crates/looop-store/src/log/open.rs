@@ -4,7 +4,7 @@ use looop_core::ledger::fold::apply_line;
 use looop_core::ledger::state::Ledger;
 
 use super::error::LogError;
-use super::file::{LogFile, files, load};
+use super::file::{FOLDER, LogFile, files, load};
 use super::writer::Log;
 use crate::dir::Reader;
 use crate::disk::Disk;
@@ -44,6 +44,11 @@ impl Writer {
             return Ok((Log::begin(self, &ledger)?, ledger, Repair::default()));
         };
         let repair = cut(disk, &file)?;
+        if ledger.acting.is_some() || ledger.deciding.is_some() {
+            // Whoever wrote this may have died before it was durable. It will be acted upon, so it must be.
+            disk.sync_data(&file.path).map_err(failed(&file.path, "made durable"))?;
+            disk.sync_dir(FOLDER).map_err(failed(FOLDER, "made durable"))?;
+        }
         Ok((Log::resume(self, &file, &ledger), ledger, repair))
     }
 }
@@ -53,7 +58,7 @@ pub(super) fn newest(disk: &dyn Disk) -> Result<Option<(LogFile, Ledger)>, LogEr
     let Some(first) = files(disk)?.pop() else { return Ok(None) };
     let (file, head) = load(disk, first)?;
     let mut ledger = head.snapshot;
-    file.each(head.seq, u64::MAX, &mut |line| apply_line(&mut ledger, &line))?;
+    file.each(head.seq, &mut |line| apply_line(&mut ledger, &line))?;
     Ok(Some((file, ledger)))
 }
 

@@ -9,7 +9,7 @@ use super::error::{AppendError, LogError};
 use super::file::{FOLDER, LogFile, READ_LIMIT, files, path_of};
 use super::frame::{encode, encode_head};
 use super::open::{Repair, cut, newest};
-use crate::disk::{Disk, Held, durable_write};
+use crate::disk::{Disk, Held, Links, durable_write};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
@@ -139,10 +139,12 @@ impl Log {
         if ledger.seq != self.last {
             return Err(AppendError::Gap { last: self.last, found: ledger.seq });
         }
+        self.poison = Some(Poison::Sync);
+        self.disk.sync_data(&self.path).map_err(failed(&self.path, "made durable"))?;
         self.poison = Some(Poison::Write);
-        self.start_file(ledger).map_err(AppendError::Write)?;
+        self.start_file(ledger)?;
         self.poison = None;
-        self.prune().map_err(AppendError::Write)
+        Ok(self.prune()?)
     }
 
     fn start_file(&mut self, ledger: &Ledger) -> Result<(), StoreError> {
@@ -167,37 +169,40 @@ impl Log {
         Ok(())
     }
 
-    /// Opens the log again after a failed append: it is read anew, cut to the last line whose append succeeded, and
-    /// replayed. The ledger that comes back is the only true one.
-    ///
-    /// After a failed sync the file itself is left: the ledger goes into a new file, whose bytes are all fresh, because
-    /// the old one may show bytes that never reached the disk.
+    /// Opens the log again after a failed append: the append is taken back, and what is left is replayed. The ledger that
+    /// comes back is the only true one.
     pub fn reopen(&mut self) -> Result<(Ledger, Repair), LogError> {
-        let poison = self.poison;
-        self.undo(poison)?;
+        match self.poison {
+            None => {}
+            Some(Poison::Write) => self.cut_back()?,
+            Some(Poison::Sync) => self.write_anew()?,
+        }
         let Some((file, ledger)) = newest(&*self.disk)? else {
             let source = std::io::ErrorKind::NotFound.into();
             return Err(LogError::Unreadable { path: self.path.clone(), source });
         };
         let repair = cut(&*self.disk, &file)?;
         self.take_up(&file, &ledger);
-        if poison == Some(Poison::Sync) {
-            self.poison = poison;
-            self.start_file(&ledger)?;
-            self.poison = None;
-        }
         Ok((ledger, repair))
     }
 
-    /// Takes back the append that failed, so that what is replayed is what was said to be appended.
-    fn undo(&self, poison: Option<Poison>) -> Result<(), LogError> {
-        let Some(poison) = poison else { return Ok(()) };
+    /// Takes a half-written line away.
+    fn cut_back(&self) -> Result<(), StoreError> {
         self.disk.truncate(&self.path, self.size).map_err(failed(&self.path, "repaired"))?;
-        if poison == Poison::Write {
-            self.disk.sync_data(&self.path).map_err(failed(&self.path, "repaired"))?;
-        }
+        self.disk.sync_data(&self.path).map_err(failed(&self.path, "repaired"))?;
         point("store.log-cut");
         Ok(())
+    }
+
+    /// Puts a fresh file with the same lines in the place of the one whose sync failed: to sync it again would prove
+    /// nothing, because the kernel forgets what it could not write.
+    fn write_anew(&self) -> Result<(), StoreError> {
+        let read = self.disk.read(&self.path, READ_LIMIT, Links::Refuse).into_io();
+        let content = read.map_err(failed(&self.path, "read"))?;
+        let size = usize::try_from(self.size).unwrap_or(usize::MAX);
+        let whole = content.as_ref().and_then(|content| content.bytes.get(..size));
+        let short = || failed(&self.path, "read")(std::io::ErrorKind::UnexpectedEof.into());
+        durable_write(&*self.disk, &self.path, whole.ok_or_else(short)?, 0o600)
     }
 }
 

@@ -6,7 +6,7 @@ use looop_core::model::name::is_name;
 use super::folder::{FolderBusy, lock};
 use super::forms;
 use super::letters::{ANSWERS, ASKS};
-use super::settle::{ANSWER_KIND, moved_path};
+use super::settle::{ANSWER_KIND, put_away};
 use crate::dir::Reader;
 use crate::disk::{is_taken, write_new};
 use crate::error::{StoreError, failed};
@@ -84,8 +84,7 @@ impl Reader {
         if self.disk().stat("mail.d").is_absent() {
             self.disk().make_dir("mail.d").map_err(failed("mail.d", "made"))?;
         }
-        let to = moved_path(self, ask, "broken-answer");
-        self.disk().rename_new(&path, &to).map_err(failed(&path, "set aside"))
+        put_away(self, &path, ask, "broken-answer")
     }
 }
 

@@ -5,13 +5,15 @@ use looop_core::model::name::is_name;
 use super::folder::{FolderBusy, lock};
 use super::letters::{ANSWERS, ASKS};
 use crate::dir::Reader;
-use crate::disk::{Kind, Stored, join, sweep_temps};
+use crate::disk::{Kind, Stored, is_taken, join, sweep_temps};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
 
 /// How long settled letters are kept, in milliseconds.
 pub const MAIL_KEPT_MS: i64 = 30 * 24 * 3600 * 1000;
+/// Most settled letters of one name.
+const MOST_NAMESAKES: u32 = 1000;
 pub(super) const SETTLED: &str = "mail.d";
 pub(super) const ASK_KIND: &str = "ask";
 pub(super) const ANSWER_KIND: &str = "answer";
@@ -42,9 +44,9 @@ impl Writer {
             self.disk().make_dir(SETTLED).map_err(failed(SETTLED, "made"))?;
         }
         // The ask goes first: an answer without an ask is known to be done with, an ask without an answer is not.
-        let asked = self.put_away(ASKS, ask, ASK_KIND, wall)?;
+        let asked = self.settle_one(ASKS, ask, ASK_KIND, wall)?;
         point("store.ask-moved");
-        let answered = self.put_away(ANSWERS, ask, ANSWER_KIND, wall)?;
+        let answered = self.settle_one(ANSWERS, ask, ANSWER_KIND, wall)?;
         point("store.answer-moved");
         let touched = [(asked, ASKS), (answered, ANSWERS), (asked || answered, SETTLED)];
         for (_, folder) in touched.iter().filter(|(moved, _)| *moved) {
@@ -62,14 +64,13 @@ impl Writer {
         self.settle(ask, wall)
     }
 
-    fn put_away(&self, folder: &str, ask: &str, kind: &str, wall: i64) -> Result<bool, StoreError> {
+    fn settle_one(&self, folder: &str, ask: &str, kind: &str, wall: i64) -> Result<bool, StoreError> {
         let from = letter_path(folder, ask);
         if self.disk().stat(&from).is_absent() {
             return Ok(false);
         }
         self.disk().touch(&from, wall).map_err(failed(&from, "dated"))?;
-        let to = moved_path(self, ask, kind);
-        self.disk().rename_new(&from, &to).map_err(failed(&from, "settled"))?;
+        put_away(self, &from, ask, kind)?;
         Ok(true)
     }
 
@@ -108,10 +109,16 @@ fn letter_path(folder: &str, ask: &str) -> String {
     format!("{folder}/{ask}.json")
 }
 
-/// A free name in `mail.d/`: an older looop used the same ask id again and again.
-pub(super) fn moved_path(reader: &Reader, ask: &str, kind: &str) -> String {
+/// Moves a letter to a free name in `mail.d/`: an older looop used the same ask id again and again.
+pub(super) fn put_away(reader: &Reader, from: &str, ask: &str, kind: &str) -> Result<(), StoreError> {
     let plain = format!("{SETTLED}/{ask}.{kind}.json");
-    let numbered = (2..u32::MAX).map(|n| format!("{SETTLED}/{ask}.{kind}.{n}.json"));
-    let free = |path: &String| reader.disk().stat(path).is_absent();
-    std::iter::once(plain.clone()).chain(numbered).find(free).unwrap_or(plain)
+    let numbered = (2..=MOST_NAMESAKES).map(|n| format!("{SETTLED}/{ask}.{kind}.{n}.json"));
+    for to in std::iter::once(plain.clone()).chain(numbered) {
+        match reader.disk().rename_new(from, &to).map_err(failed(from, "settled")) {
+            Err(error) if is_taken(&error) => {}
+            moved => return moved,
+        }
+    }
+    // So many letters of one name are no history that anybody reads.
+    reader.disk().rename(from, &plain).map_err(failed(from, "settled"))
 }

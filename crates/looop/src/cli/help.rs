@@ -47,8 +47,11 @@ impl Help {
             path = format!("{path} {}", found.get_name());
             command = found.clone();
         }
-        let mut command = command.bin_name(path);
-        print::out(command.render_long_help().to_string().trim_end());
+        // The help of `looop <verb> --help`, word for word.
+        let words = path.split(' ').chain(["--help"]);
+        if let Err(help) = super::root::command().try_get_matches_from(words) {
+            print::out(help.render().to_string().trim_end());
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

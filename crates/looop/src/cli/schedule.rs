@@ -36,10 +36,26 @@ enum Verb {
 }
 
 #[derive(Args, Debug)]
-#[group(id = "time", required = true, multiple = false, args = ["after", "at", "every", "cron"])]
 struct Write {
     /// Which schedule
     name: String,
+    #[command(flatten)]
+    time: Time,
+    /// The time zone of --cron or --at, such as Europe/Berlin [default: yours]
+    #[arg(long, value_name = "ZONE")]
+    zone: Option<String>,
+    /// What becomes of a time that passed while nothing ran
+    #[arg(long, value_parser = ["once", "skip"])]
+    missed: Option<String>,
+    /// What it is for
+    #[arg(long)]
+    note: Option<String>,
+}
+
+/// Exactly one of these.
+#[derive(Args, Debug)]
+#[group(required = true, multiple = false)]
+struct Time {
     /// Once, after a time such as 90m
     #[arg(long = "in", value_name = "DURATION", value_parser = parse_duration)]
     after: Option<Duration>,
@@ -52,15 +68,6 @@ struct Write {
     /// By a cron line of five fields, such as "0 9 * * 1-5"
     #[arg(long, value_name = "LINE")]
     cron: Option<String>,
-    /// The time zone of --cron or --at, such as Europe/Berlin [default: yours]
-    #[arg(long, value_name = "ZONE")]
-    zone: Option<String>,
-    /// What becomes of a time that passed while nothing ran
-    #[arg(long, value_parser = ["once", "skip"])]
-    missed: Option<String>,
-    /// What it is for
-    #[arg(long)]
-    note: Option<String>,
 }
 
 impl Schedule {
@@ -78,10 +85,10 @@ impl Write {
     fn action(&self) -> Result<Move> {
         Ok(Move::WriteSchedule {
             name: named(&self.name)?,
-            in_s: self.after.map(|span| span.as_secs()),
-            every_s: self.every.map(|span| span.as_secs()),
-            at: self.at.clone(),
-            cron: self.cron.clone(),
+            in_s: self.time.after.map(|span| span.as_secs()),
+            every_s: self.time.every.map(|span| span.as_secs()),
+            at: self.time.at.clone(),
+            cron: self.time.cron.clone(),
             zone: self.zone.clone(),
             missed: self.missed.clone(),
             note: self.note.clone(),

@@ -43,7 +43,12 @@ fn find(profile: &Path, env: &Env) -> Result<Option<(PathBuf, Vec<u8>)>, ConfigE
     }
     for name in FILE_NAMES {
         let file = profile.join(name);
-        stay_inside(profile, &file)?;
+        match fs::symlink_metadata(&file) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Ok(metadata) if metadata.is_symlink() => stay_inside(profile, &file)?,
+            // Opening it tells what is wrong with it.
+            Ok(_) | Err(_) => {}
+        }
         if let Some(bytes) = read(&file)? {
             return Ok(Some((file, bytes)));
         }
@@ -111,9 +116,6 @@ fn read_bounded(open: &mut File, file: &Path) -> Result<Vec<u8>, ConfigError> {
 
 /// A link in the profile may point within it. Where it points cannot always be told; opening it then says why.
 fn stay_inside(profile: &Path, file: &Path) -> Result<(), ConfigError> {
-    if !is_link(file) {
-        return Ok(());
-    }
     match (fs::canonicalize(profile), fs::canonicalize(file)) {
         (Ok(profile), Ok(target)) if !target.starts_with(&profile) => {
             Err(ConfigError::LeadsOut { file: file.to_path_buf(), target })

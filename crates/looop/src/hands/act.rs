@@ -120,7 +120,14 @@ pub(crate) fn stands(folder: &std::path::Path, session: &str) -> Result<Standing
             Fence::Mine => Ok(Standing::NeverRan),
             Fence::Already => host::standing(folder).map_err(failed),
         },
-        Standing::Live | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_) => Ok(standing),
+        Standing::Lost => {
+            // The host is gone; what it had started may not be.
+            host::end(folder).map_err(|error| {
+                Failure::new(format!("what session {session} left behind cannot be ended: {error}"))
+            })?;
+            Ok(Standing::Lost)
+        }
+        Standing::Live | Standing::Ended(_) | Standing::Corrupt(_) => Ok(standing),
     }
 }
 

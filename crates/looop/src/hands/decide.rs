@@ -6,7 +6,7 @@ use looop_core::engine::io::{DecideOrder, Record};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::model::plan::RunId;
 use looop_session::{Spec, Standing, host};
-use looop_store::{Reader, Stored, Writer};
+use looop_store::{Reader, Stored, Writer, run_folder};
 
 use super::act::{folder, spawn, stands};
 use super::environ;
@@ -24,6 +24,14 @@ pub(crate) fn start(
 ) -> Result<()> {
     let failed =
         |error: host::HostError| Failure::new(format!("decide {} could not be started: {error}", order.run));
+    // The run is new: what lies in its folder already was planted there, and would be taken for its decision.
+    let folder_of_run = writer.path(&run_folder(order.run));
+    match std::fs::remove_dir_all(&folder_of_run) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Failure::new(format!("{} is in the way: {error}", folder_of_run.display())));
+        }
+        Ok(()) | Err(_) => {}
+    }
     let made = writer.make_run(order.run, order.brief.as_bytes());
     made.map_err(|error| Failure::new(format!("the brief could not be written: {}", error.text())))?;
     let run = order.run.to_string();

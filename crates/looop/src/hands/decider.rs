@@ -21,11 +21,15 @@ use crate::config::{self, Cost, Env, Loaded, Runner};
 
 /// What is looked at of a runner's output: its end, where the decision stands.
 const OUTPUT: u64 = 4 << 20;
+/// What is looked through for a decision at most: the end of a long message.
+const MESSAGE: usize = 1 << 20;
 /// What is kept of it, rendered.
 const KEPT: usize = 64 << 10;
 
 /// Runs a decide. Its exit code says whether a record was left.
 pub(crate) fn main(run: &OsStr, runner: Option<&OsString>) -> ExitCode {
+    // What a runner leaves in its folder is as private as the rest of the profile, whatever the person's umask.
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
     let number = run.to_str().and_then(|text| text.parse().ok()).map(RunId);
     let data = std::env::var_os("LOOOP_DATA_DIR");
     let (Some(run), Some(data), Some(runner)) = (number, data, runner) else { return ExitCode::from(2) };
@@ -168,10 +172,22 @@ fn taken(
         Ended::Exited(_) | Ended::Signalled(_) | Ended::Killed => {}
     }
     let message = stream::final_message(output);
-    match intake::find(message.as_deref().unwrap_or(output)) {
+    match found(message.as_deref().unwrap_or(output)) {
         Found::One(decision) => Ok((decision, "output")),
         Found::Unusable(refusal) => Err(unusable(refusal.to_string())),
         Found::None => Err(no_decision(output, done)),
+    }
+}
+
+/// Looks for the decision in what was said last; that a runner said much before it is no fault of the decision.
+fn found(text: &str) -> Found {
+    let last = text.len().checked_sub(MESSAGE).and_then(|from| {
+        let line = text.as_bytes()[from..].iter().position(|byte| *byte == b'\n')?;
+        text.get(from + line..)
+    });
+    match last.map(intake::find) {
+        None | Some(Found::None) => intake::find(text),
+        Some(found) => found,
     }
 }
 

@@ -32,13 +32,16 @@ const CHECK_CAP: u64 = 4 << 10;
 pub(crate) struct Sensed {
     pub(crate) seen: Result<Observation>,
     pub(crate) cache: DocsCache,
+    /// Sensors with an interval that were run: their readings are young again, also where they did not change.
+    pub(crate) renewed: Vec<String>,
 }
 
 /// Looks at the whole world once.
 pub(crate) fn sense(reader: &Reader, config: &Arc<Config>, mut cache: DocsCache) -> Sensed {
     let now = clock::now();
     let scan = reader.scan(&mut cache, now.wall);
-    Sensed { seen: look(reader, config, scan, &now), cache }
+    let mut renewed = Vec::new();
+    Sensed { seen: look(reader, config, scan, &now, &mut renewed), cache, renewed }
 }
 
 enum Task {
@@ -46,7 +49,13 @@ enum Task {
     Check(String),
 }
 
-fn look(reader: &Reader, config: &Config, scan: Scan, now: &Now) -> Result<Observation> {
+fn look(
+    reader: &Reader,
+    config: &Config,
+    scan: Scan,
+    now: &Now,
+    renewed: &mut Vec<String>,
+) -> Result<Observation> {
     let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
     let mut seen = Observation {
         letters: reader.letters(),
@@ -92,6 +101,7 @@ fn look(reader: &Reader, config: &Config, scan: Scan, now: &Now) -> Result<Obser
             Task::Sensor(name, header) => {
                 let previous = previous(reader, &name);
                 let reading = read(&done, &header, config, previous.as_ref(), now);
+                renewed.extend(header.interval.map(|_| name.clone()));
                 seen.readings.insert(name, reading);
             }
             Task::Check(id) => {
@@ -213,6 +223,11 @@ fn cannot(message: String, previous: Option<&Previous>, now: &Now) -> Reading {
     let last_good = previous.and_then(|(reading, taken)| reading.last_good(*taken));
     let detail = FaultDetail { message, stderr: String::new(), last_good, wall: now.wall };
     Reading::of_fault(&Fault::Spawn, &detail, looop_core::world::reading::Trust::Owner)
+}
+
+/// The reading of a sensor that cannot be run.
+pub(crate) fn unusable(problem: &str) -> Reading {
+    cannot(problem.to_owned(), None, &clock::now())
 }
 
 /// Runs one script as the loop would and gives its reading.

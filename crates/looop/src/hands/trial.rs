@@ -46,5 +46,5 @@ fn run(reader: &Reader, config: &Config, script: &[u8], folder: &std::path::Path
     let stderr = stderr.map_or(String::new(), |text| {
         format!("; it said: {}", looop_core::model::moves::one_line(text, 300))
     });
-    Ok(Some(format!("tried and not written: it {message}{stderr}")))
+    Ok(Some(format!("tried and not written: {message}{stderr}")))
 }

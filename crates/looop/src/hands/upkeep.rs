@@ -11,12 +11,16 @@ use crate::config::Config;
 /// Removes what is older than it has to be kept. What cannot be removed now is tried again next time; the first problem
 /// is said.
 pub(crate) fn sweep(writer: &Writer, config: &Config) -> Option<String> {
-    let runs = writer.prune_runs(usize::try_from(config.runs_keep).unwrap_or(usize::MAX));
-    let mail = writer.sweep_mail(clock::now().wall);
-    let sessions = sessions(writer, config.session_ttl);
-    let problem =
-        runs.err().map(|error| error.to_string()).or_else(|| mail.err().map(|error| error.to_string()));
-    problem.or_else(|| sessions.err().map(|error| format!("sessions/: {error}")))
+    let problems = [
+        writer.sweep().err().map(|error| error.to_string()),
+        writer
+            .prune_runs(usize::try_from(config.runs_keep).unwrap_or(usize::MAX))
+            .err()
+            .map(|error| error.to_string()),
+        writer.sweep_mail(clock::now().wall).err().map(|error| error.to_string()),
+        sessions(writer, config.session_ttl).err().map(|error| format!("sessions/: {error}")),
+    ];
+    problems.into_iter().flatten().next()
 }
 
 /// Removes the folders of hosted children that ended long ago.

@@ -1,16 +1,20 @@
 //! Seeing: the profile as a read verb finds it, without touching it.
 
 use std::collections::BTreeMap;
+use std::fs::{File, TryLockError};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 
 use looop_core::ledger::state::Ledger;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
 use looop_core::view::status::{Status, status};
-use looop_core::world::observation::{Checked, Observation};
+use looop_core::world::observation::{Checked, Observation, ScheduleDoc};
 use looop_core::world::reading::Reading;
+use looop_store::Reader;
 use looop_store::docs::DocsCache;
-use looop_store::{LockError, Reader};
+use rustix::fs::OFlags;
 
 use super::Place;
 use crate::clock;
@@ -71,11 +75,23 @@ fn checks(seen: &Observation, probe: Option<&Reading>) -> BTreeMap<String, Check
     let has_check = |text: &str| goal::parse(text).check.is_some();
     let goals = seen.docs.goals.iter().filter(|(_, doc)| doc.text().is_some_and(has_check));
     let said = |id: &str| match errors.get(id) {
-        Some(error) => Ended::Spawn((*error).to_owned()),
+        Some(error) => read_back(error),
         None if failed.contains(&id) => Ended::Exited(1),
         None => Ended::Exited(0),
     };
     goals.map(|(id, _)| (id.clone(), Checked { ended: said(id), output: String::new() })).collect()
+}
+
+/// How a check ended, from the words that the probe has for it.
+fn read_back(text: &str) -> Ended {
+    let number = |word: &str| text.strip_prefix(word)?.parse().ok();
+    match (number("exit "), number("signal ")) {
+        (Some(code), _) => Ended::Exited(code),
+        (_, Some(signal)) => Ended::Signalled(signal),
+        _ if text == Ended::TimedOut.text() => Ended::TimedOut,
+        _ if text == Ended::Killed.text() => Ended::Killed,
+        _ => Ended::Spawn(text.trim_start_matches("could not be started: ").to_owned()),
+    }
 }
 
 impl Seen {
@@ -85,6 +101,10 @@ impl Seen {
         let mut status = status(&self.ledger, &self.observation, &self.readings, &self.now, &limits);
         status.deciders = self.config.config.decider_chain().iter().map(word).collect();
         status.holder = holder(&self.reader);
+        status.broken.extend(self.observation.docs.schedules.values().filter_map(|doc| match doc {
+            ScheduleDoc::Broken { error, .. } => Some(error.clone()),
+            ScheduleDoc::Good { .. } => None,
+        }));
         status
     }
 }
@@ -96,10 +116,15 @@ fn word(decider: &Decider) -> String {
     }
 }
 
-/// Who holds the lock. Trying it for an instant disturbs nobody: a verb that finds it held tries again.
+/// Who holds the lock. It is looked at without being made or written; sharing it for an instant disturbs nobody, since
+/// a verb that finds it held tries again.
 fn holder(reader: &Reader) -> Option<u32> {
-    match reader.lock() {
-        Err(LockError::Held { pid }) => pid,
-        Ok(_) | Err(LockError::OldPulse | LockError::Unusable { .. }) => None,
-    }
+    let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
+    let opened =
+        File::options().read(true).custom_flags(flags.bits().cast_signed()).open(reader.path("lock"));
+    let lock = opened.ok().filter(|lock| lock.metadata().is_ok_and(|meta| meta.is_file()))?;
+    let Err(TryLockError::WouldBlock) = lock.try_lock_shared() else { return None };
+    let mut text = String::new();
+    lock.take(32).read_to_string(&mut text).ok()?;
+    text.trim().parse().ok()
 }

@@ -23,7 +23,7 @@ pub(crate) fn try_out(place: &Place, name: &str) -> Result<Reading> {
     let scan = reader.scan(&mut DocsCache::default(), clock::now().wall);
     let sensor = scan.sensors.get(name).ok_or_else(|| none(name))?;
     if let Some(problem) = &sensor.problem {
-        return Err(Failure::new(problem.clone()));
+        return Ok(sense::unusable(problem));
     }
     let path = reader.path("sensors").join(&sensor.files[0]);
     sense::read_once(&reader, &config.config, &path, &sensor.head)

@@ -40,6 +40,8 @@ pub(crate) struct Driver {
     pub(super) cache: DocsCache,
     /// The sensing pass's own cache; absent while a pass is under way.
     pub(super) sense_cache: Option<DocsCache>,
+    /// Sensors whose readings the last pass took anew and that have an interval.
+    pub(super) renewed: Vec<String>,
     /// Events of our own making, before the inbox.
     pub(super) events: VecDeque<Event>,
     /// Verbs that wait for a reply.
@@ -47,6 +49,8 @@ pub(crate) struct Driver {
     pub(super) asked: u64,
     /// The sensor that is being tried.
     pub(super) trying: Option<(BeatId, Box<Plan>)>,
+    /// Whether a journal line could not be written.
+    pub(super) journal_lags: bool,
     /// Who sees every line, besides the verbs that wait.
     pub(super) watcher: Option<Sender<Line>>,
     /// Why the loop has ended, if it has.
@@ -177,8 +181,7 @@ impl Driver {
             match self.log.reopen() {
                 Ok((ledger, _)) => {
                     self.engine = Engine::new(ledger, setup(&self.config));
-                    let docs = self.docs(None);
-                    self.events.push_back(Event::Opened(Box::new(docs)));
+                    self.opened();
                     self.events.push_back(Event::Woke(Cause::Start));
                     return Ok(gap);
                 }
@@ -198,6 +201,12 @@ impl Driver {
             Ok(_) => {}
             Err(error) => self.warn(&format!("{error}; going on with the last good configuration")),
         }
+    }
+
+    /// The first event after a replay.
+    pub(super) fn opened(&mut self) {
+        let docs = self.engine.is_busy().then(|| Box::new(self.docs(None)));
+        self.events.push_back(Event::Opened(docs));
     }
 
     pub(super) fn drain(&mut self) -> std::result::Result<(), Halt> {
@@ -235,6 +244,7 @@ impl Driver {
         match message {
             Message::Sensed(sensed) => {
                 self.sense_cache = Some(sensed.cache);
+                self.renewed = sensed.renewed;
                 self.events.push_back(match sensed.seen {
                     Ok(seen) => Event::Sensed(Box::new(seen)),
                     Err(failure) => Event::Blind(failure.error),
@@ -277,8 +287,8 @@ impl Driver {
             },
             _ => None,
         };
-        let docs = self.docs(zone.as_deref());
-        self.events.push_back(Event::Asked(id, Box::new(request), Box::new(docs)));
+        let docs = matches!(request, Request::Make { .. }).then(|| Box::new(self.docs(zone.as_deref())));
+        self.events.push_back(Event::Asked(id, Box::new(request), docs));
     }
 
     /// The policy files as they are now, with one more zone resolved.

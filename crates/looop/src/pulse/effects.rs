@@ -35,12 +35,7 @@ impl Driver {
             Effect::Adopt(run, session) => decide::adopt(&self.reader, run, &session, &self.inbox.sender())?,
             Effect::Act(beat, plan) => self.act(beat, plan),
             Effect::Recover(beat, plan) => self.recover(beat, plan)?,
-            Effect::Journal(line) => {
-                // The log has it; the journal is mended when the profile is opened next.
-                if let Err(error) = self.writer.append_journal(&line) {
-                    self.warn(&error.text());
-                }
-            }
+            Effect::Journal(line) => self.journal(&line),
             Effect::Settle(ask) => {
                 if let Err(error) = self.writer.settle(&ask, crate::clock::now().wall) {
                     self.warn(&format!("{ask}: {error}"));
@@ -59,6 +54,20 @@ impl Driver {
         Ok(())
     }
 
+    /// Writes a journal line. After one that could not be written, the journal is mended from the ledger, which has
+    /// this line too.
+    fn journal(&mut self, line: &str) {
+        let written = if self.journal_lags {
+            self.writer.mend_journal(self.engine.ledger())
+        } else {
+            self.writer.append_journal(line)
+        };
+        self.journal_lags = written.is_err();
+        if let Err(error) = written {
+            self.warn(&error.text());
+        }
+    }
+
     /// Looks at the world in the background, so that requests are heard meanwhile.
     fn sense(&mut self) -> Result<()> {
         let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
@@ -74,7 +83,10 @@ impl Driver {
             let file = if name.starts_with("sys-") { name.clone() } else { format!("sensor-{name}") };
             let Ok(mut bytes) = serde_json::to_vec(reading) else { continue };
             bytes.push(b'\n');
-            let written = self.writer.write_snapshot(&file, &bytes);
+            let written = self.writer.write_snapshot(&file, &bytes).and_then(|changed| {
+                let date = !changed && self.renewed.contains(name);
+                if date { self.writer.touch_snapshot(&file, crate::clock::now().wall) } else { Ok(()) }
+            });
             if let Err(error) = written {
                 self.warn(&error.text());
             }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use looop_core::engine::io::Event;
 use looop_core::engine::machine::Engine;
-use looop_core::ledger::entry::Entry;
 use looop_store::docs::DocsCache;
 use looop_store::{LockError, LogError, OpenError, Reader, Writer};
 
@@ -51,7 +50,6 @@ pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Re
 fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     let store = |error: looop_store::StoreError| Failure::new(error.text());
     writer.layout().map_err(store)?;
-    writer.sweep().map_err(store)?;
     let (log, ledger, repair) = writer.open_log().map_err(|error| log_failure(&error))?;
     let inbox = Inbox::new();
     if manner.heeds_signals {
@@ -70,44 +68,25 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         control,
         cache: DocsCache::default(),
         sense_cache: Some(DocsCache::default()),
+        renewed: Vec::new(),
         events: std::collections::VecDeque::new(),
         waiting: std::collections::BTreeMap::new(),
         asked: 0,
         trying: None,
+        journal_lags: false,
         watcher: None,
         exited: None,
     };
     if let Some(cut) = repair.text() {
         driver.warn(&cut);
     }
-    driver.mend_journal()?;
+    driver.writer.mend_journal(driver.engine.ledger()).map_err(store)?;
     if !seeded {
         let files = seeds::plant(&driver.writer)?;
         driver.events.push_back(Event::Seeded(files));
     }
-    let docs = driver.docs(None);
-    driver.events.push_back(Event::Opened(Box::new(docs)));
+    driver.opened();
     Ok(driver)
-}
-
-impl Driver {
-    /// The journal line of the last move may have been lost between the log and the journal.
-    fn mend_journal(&mut self) -> Result<()> {
-        let recent = self.reader.recent(1).map_err(|error| log_failure(&error))?;
-        let journaled = |entry: &Entry| match entry {
-            Entry::Finished { journal, .. } => journal.clone(),
-            _ => None,
-        };
-        let lines: Vec<String> =
-            recent.iter().flat_map(|line| line.entries.iter().filter_map(journaled)).collect();
-        for line in lines {
-            let there = self.reader.journal_has(&line).map_err(|error| Failure::new(error.to_string()))?;
-            if !there {
-                self.writer.append_journal(&line).map_err(|error| Failure::new(error.text()))?;
-            }
-        }
-        Ok(())
-    }
 }
 
 /// A log that does not open, for the person.
