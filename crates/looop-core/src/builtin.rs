@@ -50,7 +50,8 @@ pub fn readiness(
     }
     if goal.check.is_some() {
         match checked.map(|checked| &checked.ended) {
-            Some(Ended::Exited(0)) | None => {}
+            None => return Readiness::CheckError("its check has not run yet".to_owned()),
+            Some(Ended::Exited(0)) => {}
             Some(Ended::Exited(1)) => return Readiness::Ready("its check fails".to_owned()),
             Some(ended) => return Readiness::CheckError(format!("its check gave {}", ended.text())),
         }
@@ -239,9 +240,7 @@ fn pick_reason(id: &str, standing: &Standing) -> String {
 fn proposal(id: &str, goal: &Goal, standing: &Standing) -> Option<Proposal> {
     let name = Name::new(id).ok()?;
     let action = match standing {
-        Standing::Servable(_) => {
-            Move::RunShell { cmd: goal.run.clone()?, reason: Some(format!("recipe of goal {id}")) }
-        }
+        Standing::Servable(_) => Move::RunShell { cmd: goal.run.clone()?, reason: None },
         Standing::Exhausted(why) => Move::AskHuman {
             prompt: format!(
                 "Goal \"{id}\" does not get there: {why}. Its recipe is `{}`. Mend the goal or the world, then answer \

@@ -219,6 +219,9 @@ fn forced(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) -> O
     if ledger.notes.iter().any(|note| matches!(note.what, NoteKind::Shell { own: true, .. })) {
         return Some(Force::Shell);
     }
+    if ledger.notes.iter().any(|note| matches!(note.what, NoteKind::Answer { .. })) {
+        return Some(Force::Answer);
+    }
     if let Some(goal) = overdue(ledger, now, limits) {
         return Some(Force::Overdue(goal));
     }

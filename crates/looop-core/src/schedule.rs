@@ -140,7 +140,10 @@ pub fn parse_moment(text: &str, wall: i64, zone: &TimeZone) -> Result<i64, Strin
     }
     let expected =
         || format!("\"{text}\" is not a time such as 2030-01-31 09:00, 09:00 or an RFC 3339 stamp");
-    if let Ok(time) = text.parse::<Time>() {
+    // A date and time is a time to the parser too.
+    if !text.contains('-')
+        && let Ok(time) = text.parse::<Time>()
+    {
         let now = local(wall, zone);
         let today = now.date().to_datetime(time).to_zoned(zone.clone()).map_err(|_| expected())?;
         let chosen = if today > now { today } else { today.checked_add(1.day()).map_err(|_| expected())? };

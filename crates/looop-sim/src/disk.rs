@@ -23,6 +23,8 @@ struct State {
     /// Index of the first call that the fault counts from.
     armed_at: usize,
     fault: Option<Fault>,
+    /// What a person writes right before a call of some name.
+    edit: Option<(String, String, Vec<u8>)>,
     /// Whether the machine has stopped: every call fails from here on.
     stopped: bool,
 }
@@ -38,6 +40,11 @@ impl MemDisk {
         let mut state = self.lock();
         state.armed_at = state.calls.len();
         state.fault = fault;
+    }
+
+    /// Lets a person write a file right before the next call of this name.
+    pub fn edit_before(&self, call: &str, path: &str, bytes: &[u8]) {
+        self.lock().edit = Some((call.to_owned(), path.to_owned(), bytes.to_vec()));
     }
 
     /// Every call so far, as `name path`.
@@ -121,6 +128,9 @@ impl State {
     fn count(&mut self, name: &str, path: &str) -> io::Result<Option<Fault>> {
         if self.stopped {
             return Err(crashed());
+        }
+        if let Some((_, path, bytes)) = self.edit.take_if(|(call, ..)| call == name) {
+            self.tree.put(&path, &bytes);
         }
         let at = self.calls.len() - self.armed_at;
         self.calls.push(format!("{name} {path}"));

@@ -38,6 +38,7 @@ pub struct Ran {
 impl Ran {
     /// Fails the test unless the call succeeded.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "a test may want nothing but the check")]
     pub fn ok(self) -> Self {
         assert_eq!(self.code, 0, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self
@@ -45,6 +46,7 @@ impl Ran {
 
     /// Fails the test unless the call exited with `code` and said `text` on stderr.
     #[track_caller]
+    #[expect(clippy::return_self_not_must_use, reason = "a test may want nothing but the check")]
     pub fn fails(self, code: i32, text: &str) -> Self {
         assert!(
             self.code == code && self.stderr.contains(text),

@@ -305,7 +305,7 @@ impl<'a> Holder<'a> {
             Recovered::Done => self.events.push_back(Event::Acted(beat, Outcome::done())),
             Recovered::Todo => self.act(beat, plan),
             Recovered::Conflict(reason) => {
-                self.events.push_back(Event::Acted(beat, Outcome::Interrupted { reason }))
+                self.events.push_back(Event::Acted(beat, Outcome::Interrupted { reason }));
             }
         }
     }

@@ -151,9 +151,9 @@ impl Run {
 /// How often a command was meant to run: each intention once, however often it was recovered.
 fn intended(lines: &[Line], command: &str) -> u32 {
     let entries = lines.iter().flat_map(|line| &line.entries);
-    let count = entries.filter(|entry| match entry {
-        Entry::Intended { plan, .. } => matches!(&plan.action, Move::RunShell { cmd, .. } if cmd == command),
-        _ => false,
+    let count = entries.filter(|entry| {
+        let Entry::Intended { plan, .. } = entry else { return false };
+        matches!(&plan.action, Move::RunShell { cmd, .. } if cmd == command)
     });
     u32::try_from(count.count()).expect("few")
 }

@@ -249,5 +249,5 @@ fn file_name(name: &str) -> bool {
 fn history_name(at: &Stamp, bytes: &[u8]) -> String {
     let stamp = jiff::Timestamp::from_millisecond(at.wall).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let digest = Digest::of(bytes).to_string();
-    format!("{}-{}.md", stamp.strftime("%Y%m%d-%H%M%S"), &digest[..8])
+    format!("{}-{}.md", stamp.strftime("%Y%m%d-%H%M%S%.3f"), &digest[..8])
 }

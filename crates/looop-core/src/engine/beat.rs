@@ -1,6 +1,6 @@
 //! From what was seen to the decision to act, to ask, or to do nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{DecideOrder, Effect, Reply};
 use super::machine::{Engine, Look};
@@ -9,6 +9,8 @@ use crate::brief;
 use crate::builtin::{self, Choice, Readiness};
 use crate::gate::{Asking, Verdict, Why, flappers, gate, paused};
 use crate::ledger::entry::{Cause, Entry, Force};
+use crate::ledger::fold::apply;
+use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::goal;
 use crate::model::plan::{Author, RunId};
@@ -35,8 +37,10 @@ impl Engine {
         for id in look.dry {
             self.reply(id, Reply::Refused { reason: error.clone() });
         }
-        self.last_failed = true;
-        self.end_idle(look.cause, Why::BadFile { error }, (Vec::new(), None), now);
+        if look.wet {
+            self.last_failed = true;
+            self.end_idle(look.cause, Why::BadFile { error }, (Vec::new(), None), now);
+        }
     }
 
     pub(super) fn sensed(&mut self, seen: &Observation, now: &Now) {
@@ -46,7 +50,7 @@ impl Engine {
         }
         let Some(look) = self.look.take() else { return };
         self.note_policy(&seen.docs);
-        self.fold_letters(seen, now);
+        let before = self.fold_letters(seen, look.wet, now);
         let readings = with_probes(&self.ledger, seen, now, &self.setup.limits);
         let items = items(&seen.docs, &readings);
         let changes = diff(&self.ledger.baseline, &items);
@@ -56,41 +60,35 @@ impl Engine {
             let reply = self.dry_run(&scene, now);
             self.reply(id, reply);
         }
-        if !scene.look.dry.is_empty() && self.beat_waiters.is_empty() {
-            return;
+        if scene.look.wet {
+            self.note_seen(&scene, now);
+            self.push(Effect::Snapshots(scene.readings.clone()));
+            self.last_failed = false;
+            self.last_why = None;
+            self.choose(&scene, now);
         }
-        self.note_seen(&scene, now);
-        self.push(Effect::Snapshots(scene.readings.clone()));
-        self.last_failed = false;
-        self.last_why = None;
-        self.choose(&scene, now);
+        if let Some(before) = before {
+            self.ledger = before;
+        }
     }
 
-    /// Letters become entries: new asks, answers, and asks whose letter is gone.
-    fn fold_letters(&mut self, seen: &Observation, now: &Now) {
-        for (id, ask) in &seen.letters.asks {
-            if !self.ledger.asks.contains_key(id) {
-                let (ask, from, prompt) = (id.clone(), ask.from.clone(), ask.prompt.clone());
-                let goal = seen.letters.asks[id].goal.clone();
-                self.log(Entry::Asked { ask, from, prompt, goal }, now);
+    /// Letters become entries. A dry run sees the same and leaves no trace: it gets the ledger to go back to.
+    fn fold_letters(&mut self, seen: &Observation, wet: bool, now: &Now) -> Option<Ledger> {
+        let (entries, settled) = letters(&self.ledger, seen);
+        if !wet {
+            let before = self.ledger.clone();
+            for entry in &entries {
+                apply(&mut self.ledger, &now.stamp(), entry);
             }
+            return Some(before);
         }
-        for (id, answer) in &seen.letters.answers {
-            if self.ledger.asks.contains_key(id) {
-                self.log(Entry::Answered { ask: id.clone(), text: answer.text.clone() }, now);
-            }
-            self.push(Effect::Settle(id.clone()));
+        for entry in entries {
+            self.log(entry, now);
         }
-        // A letter that cannot be read is not gone.
-        let is_broken = |id: &str| {
-            let letter = format!("asks/{id}.json");
-            seen.letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
-        };
-        let gone: Vec<String> =
-            self.ledger.asks.keys().filter(|id| !seen.letters.asks.contains_key(*id)).cloned().collect();
-        for ask in gone.into_iter().filter(|id| !is_broken(id)) {
-            self.log(Entry::Dismissed { ask }, now);
+        for ask in settled {
+            self.push(Effect::Settle(ask));
         }
+        None
     }
 
     /// Logs which readings changed since the beat before and which goals are ready, if that is news.
@@ -142,6 +140,7 @@ impl Engine {
 
     fn choose(&mut self, scene: &Scene<'_>, now: &Now) {
         if let Some(error) = bad_file(scene.seen) {
+            self.last_failed = true;
             return self.skip(scene, Why::BadFile { error }, None, now);
         }
         let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, now);
@@ -320,4 +319,34 @@ fn bad_file(seen: &Observation) -> Option<String> {
         Doc::Broken { error } => Some(error.clone()),
         Doc::Absent | Doc::Text { .. } => None,
     }
+}
+
+/// What letters have to say: new asks, answers, asks whose letter is gone; and the asks whose letters can go.
+fn letters(ledger: &Ledger, seen: &Observation) -> (Vec<Entry>, Vec<String>) {
+    let (mut entries, mut settled) = (Vec::new(), Vec::new());
+    let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
+    for (id, ask) in &seen.letters.asks {
+        // A crash may have come between settling an ask and moving its letters away.
+        if ledger.settled.get(id) == Some(&ask.asked) {
+            settled.push(id.clone());
+        } else if known.insert(id) {
+            let (from, prompt, goal) = (ask.from.clone(), ask.prompt.clone(), ask.goal.clone());
+            entries.push(Entry::Asked { ask: id.clone(), from, prompt, goal, asked: ask.asked });
+        }
+    }
+    for (id, answer) in &seen.letters.answers {
+        if known.contains(id) {
+            entries.push(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
+        }
+        settled.push(id.clone());
+    }
+    // A letter that cannot be read is not gone.
+    let is_broken = |id: &str| {
+        let letter = format!("asks/{id}.json");
+        seen.letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
+    };
+    let gone = ledger.asks.keys().filter(|id| !seen.letters.asks.contains_key(*id));
+    let gone = gone.filter(|id| !seen.letters.answers.contains_key(*id) && !is_broken(id));
+    entries.extend(gone.map(|ask| Entry::Dismissed { ask: ask.clone() }));
+    (entries, settled)
 }

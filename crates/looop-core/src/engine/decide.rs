@@ -26,7 +26,7 @@ impl Engine {
         self.note_policy(docs);
         let spend = purse::settle(&self.ledger, record.spend.as_ref(), now);
         if self.stopping {
-            return self.cancel(&deciding, "the loop was ended meanwhile", now);
+            return self.cancel(&deciding, "the loop was ended meanwhile", Some(spend), now);
         }
         if let Some((failure, reason)) = record.failure {
             return self.fail_decide(&deciding, failure, reason, spend, now);
@@ -79,7 +79,7 @@ impl Engine {
             Admission::Overtaken(reason) => {
                 let reason = format!("{summary}: {reason}");
                 self.last_why = Some(format!("the proposal was overtaken: {reason}"));
-                self.log(Entry::Overtaken { beat, reason }, now);
+                self.log(Entry::Overtaken { beat, reason, spend: None }, now);
             }
         }
     }
@@ -98,15 +98,15 @@ impl Engine {
         self.log(Entry::Failed { beat, run, failure, reason, spend, policy }, now);
     }
 
-    fn cancel(&mut self, deciding: &Deciding, why: &str, now: &Now) {
+    fn cancel(&mut self, deciding: &Deciding, why: &str, spend: Option<Spend>, now: &Now) {
         let reason = format!("decide {} by {}: {why}", deciding.run, deciding.decider);
         self.last_why = Some(reason.clone());
-        self.log(Entry::Overtaken { beat: deciding.beat, reason }, now);
+        self.log(Entry::Overtaken { beat: deciding.beat, reason, spend }, now);
     }
 
     pub(super) fn run_never_ran(&mut self, run: RunId, now: &Now) {
         if let Some(deciding) = self.ledger.deciding.clone().filter(|deciding| deciding.run == run) {
-            self.cancel(&deciding, "a crash came before it ran", now);
+            self.cancel(&deciding, "a crash came before it ran", None, now);
         }
     }
 }

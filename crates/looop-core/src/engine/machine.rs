@@ -38,6 +38,8 @@ pub struct PaidDecider {
 pub(super) struct Look {
     pub(super) cause: Cause,
     pub(super) by_person: bool,
+    /// Whether something may come of it; a dry run changes nothing.
+    pub(super) wet: bool,
     pub(super) dry: Vec<RequestId>,
 }
 
@@ -110,7 +112,7 @@ impl Engine {
         match event {
             Event::Opened(docs) => self.opened(docs.as_deref()),
             Event::Seeded(files) => self.log(Entry::Seeded { files }, now),
-            Event::Woke(cause) => self.want(Look { cause, by_person: false, dry: Vec::new() }),
+            Event::Woke(cause) => self.want(Look { cause, by_person: false, wet: true, dry: Vec::new() }),
             Event::Sensed(seen) => self.sensed(&seen, now),
             Event::Blind(error) => self.blind(error, now),
             Event::Decided(run, record, docs) => self.decided(run, *record, &docs, now),
@@ -186,6 +188,7 @@ impl Engine {
         match &mut self.wanted {
             Some(wanted) => {
                 wanted.by_person |= look.by_person;
+                wanted.wet |= look.wet;
                 wanted.dry.extend(look.dry);
             }
             None => self.wanted = Some(look),

@@ -17,9 +17,11 @@ impl Engine {
         match request {
             Request::Beat => {
                 self.beat_waiters.push(id);
-                self.want(Look { cause: Cause::Person, by_person: true, dry: Vec::new() });
+                self.want(Look { cause: Cause::Person, by_person: true, wet: true, dry: Vec::new() });
             }
-            Request::DryRun => self.want(Look { cause: Cause::Person, by_person: false, dry: vec![id] }),
+            Request::DryRun => {
+                self.want(Look { cause: Cause::Person, by_person: false, wet: false, dry: vec![id] });
+            }
             Request::Make { proposal } => match docs {
                 Some(docs) => self.make(id, proposal, docs, now),
                 None => self.push(Effect::Again(id, Box::new(Request::Make { proposal }))),

@@ -77,6 +77,8 @@ pub enum Force {
     StaleNoop,
     /// A goal has waited too long.
     Overdue(String),
+    /// A person answered, and no brief has shown it.
+    Answer,
 }
 
 impl Force {
@@ -93,6 +95,7 @@ impl Force {
             Self::Shell => "a shell move left output to look at".to_owned(),
             Self::StaleNoop => "the last decision to do nothing is old and work is open".to_owned(),
             Self::Overdue(goal) => format!("goal {goal} has waited too long"),
+            Self::Answer => "you answered".to_owned(),
         }
     }
 }
@@ -247,6 +250,9 @@ pub enum Entry {
         beat: BeatId,
         /// What changed.
         reason: String,
+        /// What the decide cost, where it ended without a proposal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        spend: Option<Spend>,
     },
     /// A move is about to be carried out.
     Intended {
@@ -294,6 +300,8 @@ pub enum Entry {
         /// The goal that waits for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
+        /// When, as the letter says, in milliseconds since the epoch.
+        asked: i64,
     },
     /// A person's answer was found.
     Answered {

@@ -12,12 +12,15 @@ use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
 use crate::time::Stamp;
-use crate::world::baseline::{Delta, Seen};
+use crate::world::baseline::{Delta, Seen, seen_of};
+use crate::world::probe;
 
 /// Most notes kept for the next brief.
 const NOTES: usize = 20;
 /// Journal lines kept for the brief.
 const JOURNAL: usize = 20;
+/// Settled asks kept.
+const SETTLED: usize = 100;
 /// Days of spend kept.
 const DAYS: usize = 40;
 
@@ -52,30 +55,8 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
             }
         }
         Entry::DecideStarted { .. } => decide_started(ledger, at, entry),
-        Entry::Decided { run, proposal, spend, .. } => {
-            let shown = deciding_seq(ledger, *run);
-            ledger.notes.retain(|note| note.seq > shown);
-            settle(ledger, spend);
-            if !proposal.unknown.is_empty() {
-                note(ledger, NoteKind::Unknown { fields: proposal.unknown.clone() });
-            }
-        }
-        Entry::Failed { run, reason, spend, policy, .. } => {
-            if ledger.deciding.as_ref().is_some_and(|deciding| deciding.run == *run) {
-                ledger.deciding = None;
-            }
-            settle(ledger, spend);
-            fail(ledger, at, reason, *policy);
-            note(ledger, NoteKind::Failure { reason: reason.clone() });
-        }
-        Entry::Rejected { reason, policy, .. } => {
-            ledger.deciding = None;
-            fail(ledger, at, reason, *policy);
-            note(ledger, NoteKind::Refused { reason: reason.clone() });
-        }
-        Entry::Overtaken { reason, .. } => {
-            ledger.deciding = None;
-            note(ledger, NoteKind::Overtaken { reason: reason.clone() });
+        Entry::Decided { .. } | Entry::Failed { .. } | Entry::Rejected { .. } | Entry::Overtaken { .. } => {
+            decide_ended(ledger, at, entry);
         }
         Entry::Intended { beat, plan, .. } => intended(ledger, at, *beat, plan),
         Entry::Restarted { session, .. } => {
@@ -96,7 +77,9 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
                 finished(ledger, at, &acting, outcome, *policy);
             }
         }
-        Entry::Asked { ask, from, prompt, goal } => asked(ledger, at, ask, (from, prompt), goal.as_deref()),
+        Entry::Asked { ask, from, prompt, goal, asked: when } => {
+            asked(ledger, at, (ask, *when), (from, prompt), goal.as_deref());
+        }
         Entry::Answered { ask, text } => {
             let record = settle_ask(ledger, ask);
             let prompt = record.map(|record| record.prompt).unwrap_or_default();
@@ -181,6 +164,38 @@ fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     });
 }
 
+/// The end of a decide: with a proposal, without one, or with one that is not used.
+fn decide_ended(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
+    if let Entry::Decided { run, proposal, spend, .. } = entry {
+        let shown = deciding_seq(ledger, *run);
+        ledger.notes.retain(|note| note.seq > shown);
+        settle(ledger, spend);
+        if !proposal.unknown.is_empty() {
+            note(ledger, NoteKind::Unknown { fields: proposal.unknown.clone() });
+        }
+    }
+    if let Entry::Failed { run, reason, spend, policy, .. } = entry {
+        if ledger.deciding.as_ref().is_some_and(|deciding| deciding.run == *run) {
+            ledger.deciding = None;
+        }
+        settle(ledger, spend);
+        fail(ledger, at, reason, *policy);
+        note(ledger, NoteKind::Failure { reason: reason.clone() });
+    }
+    if let Entry::Rejected { reason, policy, .. } = entry {
+        ledger.deciding = None;
+        fail(ledger, at, reason, *policy);
+        note(ledger, NoteKind::Refused { reason: reason.clone() });
+    }
+    if let Entry::Overtaken { reason, spend, .. } = entry {
+        if let Some(spend) = spend {
+            settle(ledger, spend);
+        }
+        ledger.deciding = None;
+        note(ledger, NoteKind::Overtaken { reason: reason.clone() });
+    }
+}
+
 fn within_hour(then: &Stamp, now: &Stamp) -> bool {
     let hour = Duration::from_hours(1).as_millis();
     let apart = if then.boot == now.boot {
@@ -236,7 +251,10 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 && let Act::File { path, .. } = &plan.act
             {
                 let id = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
-                asked(ledger, at, &id, ("pulse", prompt), plan.goal.as_deref());
+                asked(ledger, at, (&id, plan.at.wall), ("pulse", prompt), plan.goal.as_deref());
+                if plan.author != Author::Person {
+                    ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
+                }
             }
         }
         Outcome::Failed { reason, .. } => {
@@ -296,12 +314,18 @@ fn wrote(ledger: &mut Ledger, plan: &Plan) {
     }
 }
 
-fn asked(ledger: &mut Ledger, at: &Stamp, ask: &str, (from, prompt): (&str, &str), goal: Option<&str>) {
+fn asked(
+    ledger: &mut Ledger,
+    at: &Stamp,
+    (ask, asked): (&str, i64),
+    (from, prompt): (&str, &str),
+    goal: Option<&str>,
+) {
     let goal = goal.map(str::to_owned);
     if let Some(id) = &goal {
         ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
     }
-    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, at: *at };
+    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, at: *at, asked };
     ledger.asks.insert(ask.to_owned(), record);
 }
 
@@ -312,7 +336,13 @@ fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
             record.attempts = 0;
         }
     }
-    ledger.asks.remove(ask)
+    let record = ledger.asks.remove(ask)?;
+    ledger.settled.insert(ask.to_owned(), record.asked);
+    while ledger.settled.len() > SETTLED {
+        let oldest = ledger.settled.iter().min_by_key(|(_, asked)| **asked).map(|(id, _)| id.clone());
+        ledger.settled.remove(&oldest?);
+    }
+    Some(record)
 }
 
 fn settle(ledger: &mut Ledger, spend: &Spend) {

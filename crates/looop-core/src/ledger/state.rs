@@ -56,6 +56,8 @@ pub struct Ledger {
     pub readings: BTreeMap<String, ReadingRecord>,
     /// Asks that wait for a person.
     pub asks: BTreeMap<String, AskRecord>,
+    /// Asks that were settled lately, by the time they were asked: their letters may still be there after a crash.
+    pub settled: BTreeMap<String, i64>,
     /// What the next brief must show once.
     pub notes: Vec<Note>,
     /// Bytes that moves of a decider wrote, by path.
@@ -166,6 +168,8 @@ pub struct AskRecord {
     pub goal: Option<String>,
     /// Since when.
     pub at: Stamp,
+    /// When it was asked, as its letter says, in milliseconds since the epoch.
+    pub asked: i64,
 }
 
 /// A pause.

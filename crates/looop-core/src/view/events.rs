@@ -12,7 +12,7 @@ use crate::world::baseline::Change;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 23] = [
+pub const EVENT_NAMES: [&str; 22] = [
     "answered",
     "asked",
     "beat_started",
@@ -25,7 +25,6 @@ pub const EVENT_NAMES: [&str; 23] = [
     "flapping",
     "intended",
     "interrupted",
-    "notified",
     "overtaken",
     "paused",
     "rejected",
@@ -93,7 +92,10 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
             spent(*beat, spend),
         ],
         Entry::Rejected { beat, reason, .. } => vec![("rejected", json!({"beat": beat, "reason": reason}))],
-        Entry::Overtaken { beat, reason } => vec![("overtaken", json!({"beat": beat, "reason": reason}))],
+        Entry::Overtaken { beat, reason, spend } => {
+            let spend = spend.as_ref().map(|spend| spent(*beat, spend));
+            [("overtaken", json!({"beat": beat, "reason": reason}))].into_iter().chain(spend).collect()
+        }
         Entry::Intended { beat, plan, cause, changes, why } => {
             let fields = json!({
                 "beat": beat, "author": plan.author.word(), "goal": plan.goal, "why": why,
@@ -108,7 +110,7 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
                 if matches!(outcome, Outcome::Interrupted { .. }) { "interrupted" } else { "finished" };
             vec![(name, json!({"beat": beat, "outcome": outcome, "journal": journal}))]
         }
-        Entry::Asked { ask, from, prompt, goal } => {
+        Entry::Asked { ask, from, prompt, goal, .. } => {
             vec![("asked", json!({"ask": ask, "from": from, "prompt": prompt, "goal": goal}))]
         }
         Entry::Answered { ask, text } => vec![("answered", json!({"ask": ask, "text": text}))],

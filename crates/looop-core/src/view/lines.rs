@@ -59,6 +59,7 @@ type Shown = (char, Tone, String);
 
 fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
     match entry {
+        Entry::Seeded { files } if files.is_empty() => Vec::new(),
         Entry::Seeded { files } => {
             vec![('+', Tone::Plain, format!("new profile: wrote {}", files.join(", ")))]
         }

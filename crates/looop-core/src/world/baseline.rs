@@ -95,10 +95,14 @@ pub fn items(docs: &Docs, readings: &BTreeMap<String, Reading>) -> Items {
         items.insert(format!("goal:{name}"), plain(Digest::of(name.as_bytes())));
     }
     for (name, reading) in readings {
-        let seen = Seen { digest: reading.digest(), value: Some(short(&reading.signal)) };
-        items.insert(format!("reading:{name}"), seen);
+        items.insert(format!("reading:{name}"), seen_of(reading));
     }
     items
+}
+
+/// A reading as the baseline knows it.
+pub fn seen_of(reading: &Reading) -> Seen {
+    Seen { digest: reading.digest(), value: Some(short(&reading.signal)) }
 }
 
 fn short(signal: &Value) -> String {

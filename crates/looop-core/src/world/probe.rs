@@ -85,7 +85,8 @@ pub fn ready_goals(
     seen.docs.goals.iter().filter_map(|(id, doc)| is_ready((id, doc.text()?))).collect()
 }
 
-fn asks(ledger: &Ledger) -> Reading {
+/// The asks that wait, as a reading.
+pub fn asks(ledger: &Ledger) -> Reading {
     let rows: Vec<Value> = ledger
         .asks
         .iter()

@@ -46,6 +46,7 @@ pub enum HostError {
 pub struct Prepared {
     folder: PathBuf,
     lock: File,
+    env: Vec<(String, String)>,
 }
 
 /// Makes the folder of a session, locks it and writes its spec, durably. The folder must be absent or empty.
@@ -65,7 +66,7 @@ pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
     })?;
     write_spec(&inside, spec).map_err(failed)?;
     point("host.prepared");
-    Ok(Prepared { folder: folder.to_owned(), lock })
+    Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone() })
 }
 
 fn check(spec: &Spec) -> Result<(), HostError> {
@@ -111,8 +112,13 @@ pub struct Launched {
 ///
 /// The lock is handed over as the standard input of the host, which moves it out of the way first of all.
 pub fn launch(prepared: Prepared, image: &Path, image_args: &[&str]) -> Result<Launched, HostError> {
-    let Prepared { folder, lock } = prepared;
+    let Prepared { folder, lock, env } = prepared;
     let mut command = Command::new(image);
+    // The child inherits the host's environment. A crash point is for the host, which does not pass it on.
+    command
+        .env_clear()
+        .envs(env)
+        .envs(std::env::var_os(point::VARIABLE).map(|value| (point::VARIABLE, value)));
     command.args(image_args).arg(&folder).stdin(lock).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
         Ok(child) => {

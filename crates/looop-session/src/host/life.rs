@@ -131,7 +131,7 @@ impl<'a> Host<'a> {
     /// Starts the child. If that fails the verdict says so.
     fn start(ground: &'a Ground, mut tools: Tools) -> Self {
         let (spec, mark) = (&ground.stored.spec, &ground.stored.mark);
-        let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: Some(&spec.env), mark };
+        let plan = Plan { argv: &spec.argv, cwd: &spec.cwd, env: None, mark };
         let (child, verdict) = match spawn(&plan, &mut tools) {
             Ok(child) => (Some(child), None),
             Err(reason) => (None, Some(Ended::Spawn(reason))),

@@ -23,7 +23,9 @@ pub struct Spec {
     /// Where it runs, as an absolute path.
     #[serde(with = "text::path")]
     pub cwd: PathBuf,
-    /// Its complete environment; the host adds its mark.
+    /// Its complete environment; the host adds its mark. It may hold secrets, so it is handed from process to process
+    /// and never stored.
+    #[serde(skip)]
     pub env: Vec<(String, String)>,
     /// How long it may run, in milliseconds on the boot-time clock.
     pub deadline_ms: Option<u64>,

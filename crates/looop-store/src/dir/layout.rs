@@ -24,6 +24,7 @@ pub const FOLDERS: &[&str] = &[
     "log",
 ];
 
+const GITIGNORE_FILE: &str = ".gitignore";
 /// Leaves what a person would version: PLAYBOOK, goals, sensors, schedules, config, policy, journal, reports.
 const GITIGNORE: &str = "\
 # Written by looop once; edit it as you like.
@@ -51,14 +52,18 @@ pub type Seed<'a> = (&'a str, &'a [u8], RawMode);
 impl Writer {
     /// Makes the folders that are missing, 0700 whatever the umask, and `.gitignore` if there is none.
     pub fn layout(&self) -> Result<(), StoreError> {
+        // One look at the profile instead of one at each folder: this runs at every beat.
+        let there = self.disk().list("").value().unwrap_or_default();
+        let is_there = |path: &str| there.iter().any(|listed| listed.name.as_os_str() == path);
         let mut made = false;
         for folder in FOLDERS {
-            if self.disk().stat(folder).is_absent() {
+            if !is_there(folder) && self.disk().stat(folder).is_absent() {
                 self.disk().make_dir(folder).map_err(failed(folder, "made"))?;
                 made = true;
             }
         }
-        made |= !self.seed(&[(".gitignore", GITIGNORE.as_bytes(), 0o600)])?.is_empty();
+        made |= !is_there(GITIGNORE_FILE)
+            && !self.seed(&[(GITIGNORE_FILE, GITIGNORE.as_bytes(), 0o600)])?.is_empty();
         if made {
             self.disk().sync_dir("").map_err(failed("the profile", "made durable"))?;
         }

@@ -129,7 +129,7 @@ impl Disk for Files {
     }
 
     fn list(&self, dir: &str) -> Stored<Vec<Listed>> {
-        match self.open_dir(dir).and_then(|fd| names(&fd)) {
+        match self.open_dir(dir).and_then(names) {
             Ok(names) if names.len() > MOST_NAMES => {
                 Stored::Corrupt(format!("holds over {MOST_NAMES} names"))
             }
@@ -260,9 +260,10 @@ fn read_up_to(fd: &OwnedFd, size: u64, limit: u64) -> io::Result<Vec<u8>> {
     }
 }
 
-fn names(fd: &OwnedFd) -> io::Result<Vec<Listed>> {
+fn names(fd: OwnedFd) -> io::Result<Vec<Listed>> {
     let mut found = Vec::new();
-    for entry in Dir::read_from(fd)? {
+    let mut dir = Dir::new(fd)?;
+    while let Some(entry) = dir.read() {
         let entry = entry?;
         let bytes = entry.file_name().to_bytes();
         if bytes == b"." || bytes == b".." {
@@ -270,7 +271,7 @@ fn names(fd: &OwnedFd) -> io::Result<Vec<Listed>> {
         }
         // Some file systems do not say the kind in the listing.
         let kind = if entry.file_type() == rustix::fs::FileType::Unknown {
-            Meta::of(&rustix::fs::statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?).kind
+            Meta::of(&rustix::fs::statat(dir.fd()?, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)?).kind
         } else {
             Kind::of(entry.file_type())
         };

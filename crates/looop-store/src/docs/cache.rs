@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use looop_core::model::digest::Digest;
 
 use crate::dir::{Reader, Unsafe};
-use crate::disk::{Kind, Links, Meta, Stored};
+use crate::disk::{Links, Meta, Stored};
 
 /// A file must have been left alone for this long before it was read, or a later change could show the same times.
 const SETTLED_NS: i128 = 1_000_000_000;
@@ -68,8 +68,8 @@ impl<'a> Pass<'a> {
     fn unchanged(&mut self, path: &str) -> Option<Whole> {
         let cached = self.cache.files.get_mut(path)?;
         let Stored::Value(meta) = self.reader.disk().stat(path) else { return None };
-        // A link's own times say nothing about the file that it leads to.
-        if meta.kind == Kind::Link || meta != cached.meta {
+        // A link never equals the file that it leads to, so what it leads to is read each time.
+        if meta != cached.meta {
             return None;
         }
         cached.round = self.cache.round;

@@ -22,7 +22,7 @@ pub const LOG_FILES_KEPT: usize = 64;
 /// Why the log must be opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Poison {
-    /// A write or rename failed: the end of the file is unknown.
+    /// A write or rename failed: the file may end in half a line.
     Write,
     /// A sync failed: the kernel may have dropped the bytes and still show them, so the file is not trusted any more.
     Sync,
@@ -169,13 +169,11 @@ impl Log {
         Ok(())
     }
 
-    /// Opens the log again after a failed append: the append is taken back, and what is left is replayed. The ledger that
+    /// Opens the log again after a failed append: half a line is cut off, and what is left is replayed. The ledger that
     /// comes back is the only true one.
     pub fn reopen(&mut self) -> Result<(Ledger, Repair), LogError> {
-        match self.poison {
-            None => {}
-            Some(Poison::Write) => self.cut_back()?,
-            Some(Poison::Sync) => self.write_anew()?,
+        if self.poison == Some(Poison::Sync) {
+            self.write_anew()?;
         }
         let Some((file, ledger)) = newest(&*self.disk)? else {
             let source = std::io::ErrorKind::NotFound.into();
@@ -184,14 +182,6 @@ impl Log {
         let repair = cut(&*self.disk, &file)?;
         self.take_up(&file, &ledger);
         Ok((ledger, repair))
-    }
-
-    /// Takes a half-written line away.
-    fn cut_back(&self) -> Result<(), StoreError> {
-        self.disk.truncate(&self.path, self.size).map_err(failed(&self.path, "repaired"))?;
-        self.disk.sync_data(&self.path).map_err(failed(&self.path, "repaired"))?;
-        point("store.log-cut");
-        Ok(())
     }
 
     /// Puts a fresh file with the same lines in the place of the one whose sync failed: to sync it again would prove

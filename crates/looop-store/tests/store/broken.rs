@@ -4,7 +4,7 @@ use looop_core::world::observation::{Doc, ScheduleDoc};
 use looop_store::docs::DocsCache;
 use looop_store::{LockError, LogError, Recovered};
 
-use crate::harness::{Profile, break_with, breaks, file_plan, line};
+use crate::harness::{Profile, break_with, breaks, file_plan, journaled, line};
 
 const LATER: i64 = 4_000_000_000_000;
 
@@ -112,7 +112,8 @@ fn a_broken_journal_is_named_and_never_hangs() {
         let error = writer.append_journal("- 2026-01-01 00:00 x").unwrap_err();
         assert!(error.to_string().contains("journal.md"), "{how}: {error}");
         assert!(writer.journal_tail(5).value().is_none(), "{how}");
-        assert!(writer.journal_has("x").is_err(), "{how}");
+        let ledger = journaled("- x");
+        assert!(writer.mend_journal(&ledger).is_err(), "{how}");
     }
 }
 

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use looop_core::ledger::entry::{Entry, Line};
+use looop_core::ledger::state::Ledger;
 use looop_core::model::digest::Digest;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{Act, Author, Plan};
@@ -95,7 +96,7 @@ pub(crate) fn breaks() -> Vec<Break> {
     if looop_store::disk::our_uid() != 0 {
         all.push(("unreadable", |path| {
             std::fs::write(path, "{}").unwrap();
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0)).unwrap();
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o000)).unwrap();
         }));
     }
     all
@@ -105,9 +106,9 @@ pub(crate) fn breaks() -> Vec<Break> {
 pub(crate) fn break_with(path: &Path, how: fn(&Path)) {
     if let Ok(meta) = std::fs::symlink_metadata(path) {
         if meta.is_dir() {
-            std::fs::remove_dir_all(path).unwrap()
+            std::fs::remove_dir_all(path).unwrap();
         } else {
-            std::fs::remove_file(path).unwrap()
+            std::fs::remove_file(path).unwrap();
         }
     }
     how(path);
@@ -120,6 +121,11 @@ pub(crate) fn stamp() -> Stamp {
 pub(crate) fn line(seq: u64) -> Line {
     let what = format!("thing {seq} {}", "x".repeat(usize::try_from(seq % 50).unwrap()));
     Line { seq, at: stamp(), idle: 0, entries: vec![Entry::Paused { until: None }, Entry::Dropped { what }] }
+}
+
+/// A ledger whose last journal line this is.
+pub(crate) fn journaled(line: &str) -> Ledger {
+    Ledger { journal: vec![line.to_owned()], ..Ledger::default() }
 }
 
 pub(crate) fn plan(act: Act) -> Plan {

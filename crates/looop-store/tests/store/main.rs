@@ -1,5 +1,7 @@
 //! The store on a real disk and on the one in memory.
 
+#![expect(clippy::unwrap_used, reason = "a helper that fails ends its test")]
+
 mod broken;
 mod docs;
 mod faults;

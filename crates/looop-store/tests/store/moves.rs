@@ -110,7 +110,7 @@ fn earlier_playbooks_are_kept_and_bounded() {
     let kept = writer.playbook_history().unwrap();
     let texts: Vec<String> = kept.iter().map(|name| profile.text(&format!("playbook.d/{name}"))).collect();
     assert_eq!(texts, ["body 2", "body 3", "body 4"]);
-    assert!(kept[0].starts_with("20270115-080003-"), "{kept:?} at {}", stamp().wall);
+    assert!(kept[0].starts_with("20270115-080003.000-"), "{kept:?} at {}", stamp().wall);
     assert_eq!(profile.text("PLAYBOOK.md"), "body 5");
 }
 

@@ -63,12 +63,16 @@ impl Beat {
 fn show(line: &Line, as_json: bool) -> bool {
     if as_json {
         let events = events(line);
-        events.iter().for_each(|event| print::out(&event.to_string()));
+        for event in &events {
+            print::out(&event.to_string());
+        }
         return events.iter().any(|event| event["event"] != "sensed" && event["event"] != "seeded");
     }
     let now = clock::now();
     let lines = looop_core::view::lines::lines(line, &now);
-    lines.iter().for_each(print::human_line);
+    for line in &lines {
+        print::human_line(line);
+    }
     lines.iter().any(|line| line.glyph != '+')
 }
 

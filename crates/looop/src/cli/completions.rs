@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::Shell;
 
 use super::print;
-use crate::failure::Result;
 
 /// Print a completion script for a shell
 #[derive(Args, Debug)]
@@ -16,10 +15,10 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(&self) -> Result<ExitCode> {
+    pub(super) fn run(&self) -> ExitCode {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut super::root::command(), "looop", &mut script);
         print::out_bytes(&script);
-        Ok(ExitCode::SUCCESS)
+        ExitCode::SUCCESS
     }
 }

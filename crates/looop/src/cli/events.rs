@@ -37,7 +37,7 @@ impl Events {
         };
         match self.last {
             Some(last) => {
-                history::recent(place, last)?.iter().filter(|line| line.seq > self.since).for_each(show)
+                history::recent(place, last)?.iter().filter(|line| line.seq > self.since).for_each(show);
             }
             None => history::lines(place, self.since, &mut show)?,
         }

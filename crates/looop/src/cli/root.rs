@@ -20,8 +20,13 @@ use crate::ops::Place;
 #[derive(Parser, Debug)]
 #[command(name = "looop", version, disable_help_subcommand = true, max_term_width = 100)]
 struct Root {
-    /// The profile to work on [default: $LOOOP_DATA_DIR, else $XDG_STATE_HOME/looop, else ~/.local/state/looop]
-    #[arg(long, global = true, value_name = "DIR")]
+    /// The profile to work on; else the one that the environment names
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR",
+        help = "The profile to work on [default: $LOOOP_DATA_DIR, else $XDG_STATE_HOME/looop, else ~/.local/state/looop]"
+    )]
     data_dir: Option<PathBuf>,
     /// Print events as JSON lines (for the foreground loop)
     #[arg(long)]
@@ -103,7 +108,7 @@ fn call(root: Root) -> Result<ExitCode> {
         Verb::Resume(verb) => verb.run(&place()?),
         Verb::Init(verb) => verb.run(&place()?),
         Verb::Doctor(verb) => verb.run(&place()?),
-        Verb::Completions(verb) => verb.run(),
+        Verb::Completions(verb) => Ok(verb.run()),
         Verb::Version(verb) => verb.run(),
         Verb::Help(verb) => verb.run(),
     }

@@ -3,9 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use looop_core::model::moves::Move;
-use looop_core::model::outcome::{Ended, Outcome, Shell};
+use looop_core::model::outcome::{Outcome, Shell};
 use looop_core::model::plan::{Author, BeatId, Plan};
 use looop_session::{Fence, Spec, Standing, host};
 use looop_store::Reader;
@@ -17,6 +18,8 @@ use crate::pulse::{Message, post};
 
 /// What is kept of a shell move's output.
 const OUTPUT_KEEP: u64 = 64 << 10;
+/// How long a notification command may take.
+const NOTICE_DEADLINE: Duration = Duration::from_secs(30);
 /// What the next brief shows of it.
 const TAIL: u64 = 2 << 10;
 
@@ -59,16 +62,16 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     let data = reader.root();
     let goal = plan.goal.clone().unwrap_or_default();
     let mut more = vec![("LOOOP_SESSION_ID", session), ("LOOOP_GOAL", goal.as_str())];
-    let (command, deadline) = match &plan.action {
-        Move::RunShell { cmd, .. } => (OsString::from(cmd), config.shell_timeout),
-        Move::SendNotification { message, id } => {
-            let command =
-                config.notification.as_ref().ok_or_else(|| Failure::new("no notification is configured"))?;
-            more.extend([("LOOOP_MESSAGE", message.as_str()), ("LOOOP_ID", id.as_deref().unwrap_or(""))]);
-            more.push(("LOOOP_KIND", "notification"));
-            (command.shell(), std::time::Duration::from_secs(30))
-        }
-        other => return Err(Failure::new(format!("{} is no command", other.action()))),
+    let (command, deadline) = if let Move::RunShell { cmd, .. } = &plan.action {
+        (OsString::from(cmd), config.shell_timeout)
+    } else if let (Move::SendNotification { message, id }, Some(command)) =
+        (&plan.action, &config.notification)
+    {
+        more.extend([("LOOOP_MESSAGE", message.as_str()), ("LOOOP_ID", id.as_deref().unwrap_or(""))]);
+        more.push(("LOOOP_KIND", "notification"));
+        (command.shell(), NOTICE_DEADLINE)
+    } else {
+        return Err(Failure::new(format!("{} cannot be run as a command", plan.action.action())));
     };
     // A decider's command works in scratch; a person's recipe in the profile, like a Makefile.
     let cwd = match plan.author {
@@ -101,7 +104,7 @@ pub(crate) fn recover(reader: &Reader, beat: BeatId, session: &str, sender: &Sen
             post(sender, Message::ActNeverRan(beat));
             Ok(())
         }
-        ended => {
+        ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Acted(beat, outcome(reader, session, ended)));
             Ok(())
         }
@@ -138,9 +141,10 @@ fn outcome(reader: &Reader, session: &str, standing: Standing) -> Outcome {
             let tail = host::output_tail(&folder(reader, session), TAIL).unwrap_or_default();
             let tail = String::from_utf8_lossy(&tail).into_owned();
             let shell = Some(Shell { tail, bytes: receipt.output_bytes, ended: ended.clone() });
-            match ended {
-                Ended::Exited(0) => Outcome::Done { note: None, shell },
-                other => Outcome::Failed { reason: other.text(), shell },
+            if ended.is_success() {
+                Outcome::Done { note: None, shell }
+            } else {
+                Outcome::Failed { reason: ended.text(), shell }
             }
         }
         Standing::NeverRan | Standing::Absent => Outcome::failed("its host could not start it"),

@@ -75,7 +75,7 @@ pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Sender<
             post(sender, Message::RunNeverRan(run));
             Ok(())
         }
-        standing => {
+        standing @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Decided(run, Box::new(record(reader, run, &standing))));
             Ok(())
         }

@@ -133,11 +133,11 @@ fn wants_retry(runner: &Runner, done: &Done) -> bool {
 
 /// Keeps the output for people: rendered, bounded, with what went to stderr.
 fn keep_output(reader: &Reader, run: RunId, output: &str, done: &Done) -> Result<(), String> {
-    let mut text: String = output.lines().filter_map(stream::render).map(|line| line + "\n").collect();
-    if !done.stderr.is_empty() {
-        text.push_str(&format!("── stderr ──\n{}\n", String::from_utf8_lossy(&done.stderr)));
-    }
-    text.push_str(&format!("── ended: {:?}, {} bytes of output ──\n", done.ended, done.stdout_total));
+    let rendered: String = output.lines().filter_map(stream::render).map(|line| line + "\n").collect();
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    let stderr = if stderr.is_empty() { String::new() } else { format!("── stderr ──\n{stderr}\n") };
+    let text =
+        format!("{rendered}{stderr}── ended: {:?}, {} bytes of output ──\n", done.ended, done.stdout_total);
     let mut from = text.len().saturating_sub(KEPT);
     while !text.is_char_boundary(from) {
         from += 1;

@@ -20,6 +20,8 @@ const SEEDS: [(&str, &str, u32); 4] = [
 /// Puts the starter files into a profile that nobody has used yet, and says which. A profile that holds anything of a
 /// person's, or of an older looop, gets none.
 pub(crate) fn plant(writer: &Writer) -> Result<Vec<String>> {
+    // What an interrupted planting left half written is nobody's.
+    writer.sweep().map_err(|error| Failure::new(error.text()))?;
     if !is_fresh(writer)? {
         return Ok(Vec::new());
     }

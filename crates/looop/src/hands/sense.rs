@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use looop_core::model::goal;
@@ -14,7 +13,7 @@ use looop_core::world::observation::{Checked, Observation};
 use looop_core::world::reading::{Fault, FaultDetail, Reading, parse_output};
 use looop_session::{Batch, Done, Job, Order};
 use looop_store::Reader;
-use looop_store::docs::{DocsCache, Scan, Sensor};
+use looop_store::docs::{DocsCache, Sensor};
 
 use super::environ;
 use crate::clock;
@@ -28,7 +27,7 @@ const STDERR_SHOWN: usize = 2000;
 /// What is kept of a check's output.
 const CHECK_CAP: u64 = 4 << 10;
 
-/// A pass, with what the next one can reuse.
+/// What a pass saw, with what the next one can reuse.
 pub(crate) struct Sensed {
     pub(crate) seen: Result<Observation>,
     pub(crate) cache: DocsCache,
@@ -36,80 +35,103 @@ pub(crate) struct Sensed {
     pub(crate) renewed: Vec<String>,
 }
 
-/// Looks at the whole world once.
-pub(crate) fn sense(reader: &Reader, config: &Arc<Config>, mut cache: DocsCache) -> Sensed {
-    let now = clock::now();
-    let scan = reader.scan(&mut cache, now.wall);
-    let mut renewed = Vec::new();
-    Sensed { seen: look(reader, config, scan, &now, &mut renewed), cache, renewed }
-}
-
 enum Task {
     Sensor(String, Header),
     Check(String),
 }
 
-fn look(
-    reader: &Reader,
-    config: &Config,
-    scan: Scan,
-    now: &Now,
-    renewed: &mut Vec<String>,
-) -> Result<Observation> {
-    let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
-    let mut seen = Observation {
-        letters: reader.letters(),
-        unusable: scan.odd,
-        broken: scan.broken,
-        secret,
-        docs: scan.docs,
-        ..Observation::default()
-    };
-    let (mut tasks, mut jobs) = (Vec::new(), Vec::new());
-    for (name, sensor) in &scan.sensors {
-        let previous = previous(reader, name);
-        match prepare(sensor, previous.as_ref(), now) {
+/// One pass over the world: files and letters have been read, sensors and checks are still to be run.
+pub(crate) struct Pass {
+    seen: Observation,
+    tasks: Vec<Task>,
+    jobs: Vec<Job>,
+    cache: DocsCache,
+    now: Now,
+}
+
+impl Pass {
+    /// Reads files and letters, and prepares what has to be run.
+    pub(crate) fn begin(reader: &Reader, config: &Config, mut cache: DocsCache) -> Result<Self> {
+        let now = clock::now();
+        let scan = reader.scan(&mut cache, now.wall);
+        let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
+        let seen = Observation {
+            letters: reader.letters(),
+            unusable: scan.odd,
+            broken: scan.broken,
+            secret,
+            docs: scan.docs,
+            ..Observation::default()
+        };
+        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), cache, now };
+        for (name, sensor) in &scan.sensors {
+            pass.add_sensor(reader, config, name, sensor);
+        }
+        for (id, check) in checks(&pass.seen) {
+            pass.jobs.push(check_job(&check, reader.root(), config));
+            pass.tasks.push(Task::Check(id));
+        }
+        Ok(pass)
+    }
+
+    fn add_sensor(&mut self, reader: &Reader, config: &Config, name: &str, sensor: &Sensor) {
+        match prepare(reader, name, sensor, &self.now) {
             Ready::Reuse(reading) => {
-                seen.readings.insert(name.clone(), reading);
+                self.seen.readings.insert(name.to_owned(), reading);
             }
             Ready::Cannot(problem) => {
-                seen.readings.insert(name.clone(), cannot(problem, previous.as_ref(), now));
+                let reading = cannot(problem, previous(reader, name).as_ref(), &self.now);
+                self.seen.readings.insert(name.to_owned(), reading);
             }
             Ready::Run(header) => {
                 let path = reader.path("sensors").join(&sensor.files[0]);
-                jobs.push(sensor_job(vec![path.into()], reader.root(), &header, config));
-                tasks.push(Task::Sensor(name.clone(), header));
+                self.jobs.push(sensor_job(vec![path.into()], reader.root(), &header, config));
+                self.tasks.push(Task::Sensor(name.to_owned(), header));
             }
         }
     }
-    for (id, check) in checks(&seen) {
-        jobs.push(check_job(&check, reader.root(), config));
-        tasks.push(Task::Check(id));
+
+    /// Whether nothing is left to be run.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.jobs.is_empty()
     }
-    if jobs.is_empty() {
-        return Ok(seen);
+
+    /// Runs what is left and gives what was seen.
+    pub(crate) fn finish(self, reader: &Reader, config: &Config) -> Sensed {
+        let Self { mut seen, tasks, jobs, cache, now } = self;
+        let mut renewed = Vec::new();
+        if jobs.is_empty() {
+            return Sensed { seen: Ok(seen), cache, renewed };
+        }
+        let results = match run(reader, config, jobs) {
+            Ok(results) => results,
+            Err(failure) => return Sensed { seen: Err(failure), cache, renewed },
+        };
+        for (task, done) in tasks.into_iter().zip(results) {
+            match (task, done) {
+                (_, None) => {}
+                (Task::Check(id), Some(done)) => {
+                    seen.checks.insert(id, checked(done));
+                }
+                (Task::Sensor(name, header), Some(done)) => {
+                    let reading = read(&done, &header, config, || previous(reader, &name), &now);
+                    renewed.extend(header.interval.map(|_| name.clone()));
+                    seen.readings.insert(name, reading);
+                }
+            }
+        }
+        Sensed { seen: Ok(seen), cache, renewed }
     }
+}
+
+fn run(reader: &Reader, config: &Config, jobs: Vec<Job>) -> Result<Vec<Option<Done>>> {
+    let mut results: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
     let mut order = Order::new(jobs, environ::parallel());
     order.env = Some(environ::of_person(reader.root(), config, &[])?);
     order.spare.clone_from(&config.spare);
-    let mut results: Vec<Option<Done>> = tasks.iter().map(|_| None).collect();
     let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |at, done| results[at] = Some(done));
     ran.map_err(|error| Failure::new(format!("the sensors could not be run: {error}")))?;
-    for (task, done) in tasks.into_iter().zip(results) {
-        let Some(done) = done else { continue };
-        match task {
-            Task::Sensor(name, header) => {
-                let previous = previous(reader, &name);
-                let reading = read(&done, &header, config, previous.as_ref(), now);
-                renewed.extend(header.interval.map(|_| name.clone()));
-                seen.readings.insert(name, reading);
-            }
-            Task::Check(id) => {
-                seen.checks.insert(id, checked(done));
-            }
-        }
-    }
-    Ok(seen)
+    Ok(results)
 }
 
 /// The checks of all goals that can be read.
@@ -132,7 +154,7 @@ enum Ready {
     Cannot(String),
 }
 
-fn prepare(sensor: &Sensor, previous: Option<&Previous>, now: &Now) -> Ready {
+fn prepare(reader: &Reader, name: &str, sensor: &Sensor, now: &Now) -> Ready {
     if let Some(problem) = &sensor.problem {
         return Ready::Cannot(problem.clone());
     }
@@ -140,11 +162,13 @@ fn prepare(sensor: &Sensor, previous: Option<&Previous>, now: &Now) -> Ready {
         Ok(header) => header,
         Err(problem) => return Ready::Cannot(problem),
     };
-    if let (Some(interval), Some((reading, taken))) = (header.interval, previous) {
+    if let Some(interval) = header.interval
+        && let Some((reading, taken)) = previous(reader, name)
+    {
         // A snapshot from the future was taken before the clock was set back: its age is not known, so it is run.
         let age = u64::try_from(now.wall - taken).ok().map(Duration::from_millis);
         if age.is_some_and(|age| age < interval) {
-            return Ready::Reuse(reading.clone());
+            return Ready::Reuse(reading);
         }
     }
     Ready::Run(header)
@@ -195,7 +219,13 @@ pub(crate) fn ended(ended: looop_session::Ended) -> Ended {
     }
 }
 
-fn read(done: &Done, header: &Header, config: &Config, previous: Option<&Previous>, now: &Now) -> Reading {
+fn read(
+    done: &Done,
+    header: &Header,
+    config: &Config,
+    previous: impl FnOnce() -> Option<Previous>,
+    now: &Now,
+) -> Reading {
     let too_large = cap(header, config).is_some_and(|cap| done.stdout_total > cap);
     let (fault, message) = match &done.ended {
         looop_session::Ended::Exited(0) if too_large => (
@@ -215,7 +245,7 @@ fn read(done: &Done, header: &Header, config: &Config, previous: Option<&Previou
         looop_session::Ended::Spawn(error) => (Fault::Spawn, format!("could not be started: {error}")),
     };
     let stderr = String::from_utf8_lossy(&done.stderr).chars().take(STDERR_SHOWN).collect();
-    let last_good = previous.and_then(|(reading, taken)| reading.last_good(*taken));
+    let last_good = previous().and_then(|(reading, taken)| reading.last_good(taken));
     Reading::of_fault(&fault, &FaultDetail { message, stderr, last_good, wall: now.wall }, header.trust)
 }
 
@@ -238,12 +268,7 @@ pub(crate) fn read_once(reader: &Reader, config: &Config, script: &Path, head: &
         Err(problem) => return Ok(cannot(problem, None, &now)),
     };
     let job = sensor_job(vec![script.as_os_str().to_owned()], reader.root(), &header, config);
-    let mut order = Order::new(vec![job], 1);
-    order.env = Some(environ::of_person(reader.root(), config, &[])?);
-    order.spare.clone_from(&config.spare);
-    let mut result = None;
-    let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |_, done| result = Some(done));
-    ran.map_err(|error| Failure::new(format!("the sensor could not be run: {error}")))?;
-    let done = result.ok_or_else(|| Failure::new("the sensor gave no result"))?;
-    Ok(read(&done, &header, config, None, &now))
+    let done = run(reader, config, vec![job])?.pop().flatten();
+    let done = done.ok_or_else(|| Failure::new("the sensor gave no result"))?;
+    Ok(read(&done, &header, config, || None, &now))
 }

@@ -135,7 +135,7 @@ fn docs(docs: &Docs, findings: &mut Vec<Finding>) {
     match &docs.playbook {
         Doc::Text { .. } => findings.push(fine("playbook", "readable")),
         Doc::Absent => {
-            findings.push(wrong("playbook", "there is no PLAYBOOK.md", "looop playbook write 'text'"))
+            findings.push(wrong("playbook", "there is no PLAYBOOK.md", "looop playbook write 'text'"));
         }
         Doc::Broken { error } => findings.push(wrong("playbook", error.clone(), "mend the file")),
     }

@@ -17,17 +17,16 @@ pub(crate) fn init(place: &Place, runner: Option<&str>) -> Result<Vec<String>> {
         Some(name) => Some(preset(name).ok_or_else(|| unknown(name))?),
         None => found.first().and_then(|name| preset(name)),
     };
-    let reader = Reader::create(&place.data).map_err(open_failure)?;
+    let reader = Reader::create(&place.data).map_err(|error| open_failure(&error))?;
     let mut said = vec![format!("profile {}", place.data.display())];
-    match FILE_NAMES.iter().find(|name| !reader.disk().stat(name).is_absent()) {
-        Some(there) => said.push(format!("{there} is there already and was left as it is")),
-        None => {
-            let text = render_starter(chosen);
-            let written = write_new(reader.disk(), "config.toml", text.as_bytes(), 0o600);
-            written.map_err(|error| Failure::new(error.text()))?;
-            let who = chosen.map_or("builtin", |preset| preset.name);
-            said.push(format!("wrote config.toml: {who} decides"));
-        }
+    if let Some(there) = FILE_NAMES.iter().find(|name| !reader.disk().stat(name).is_absent()) {
+        said.push(format!("{there} is there already and was left as it is"));
+    } else {
+        let text = render_starter(chosen);
+        let written = write_new(reader.disk(), "config.toml", text.as_bytes(), 0o600);
+        written.map_err(|error| Failure::new(error.text()))?;
+        let who = chosen.map_or("builtin", |preset| preset.name);
+        said.push(format!("wrote config.toml: {who} decides"));
     }
     let others: Vec<&str> =
         found.iter().copied().filter(|name| chosen.is_none_or(|c| c.name != *name)).collect();

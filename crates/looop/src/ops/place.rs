@@ -37,7 +37,7 @@ impl Place {
 
     /// Opens the profile for reading. Nothing is created.
     pub(crate) fn reader(&self) -> Result<Reader> {
-        Reader::open(&self.data).map_err(open_failure)
+        Reader::open(&self.data).map_err(|error| open_failure(&error))
     }
 
     /// Loads the configuration; what it warns of goes to stderr.

@@ -73,7 +73,8 @@ fn checks(seen: &Observation, probe: Option<&Reading>) -> BTreeMap<String, Check
     let errors: BTreeMap<&str, &str> =
         errors.filter_map(|row| Some((row["goal"].as_str()?, row["check"].as_str()?))).collect();
     let has_check = |text: &str| goal::parse(text).check.is_some();
-    let goals = seen.docs.goals.iter().filter(|(_, doc)| doc.text().is_some_and(has_check));
+    let checked = |id: &str| probe.detail["goals"].get(id).is_some();
+    let goals = seen.docs.goals.iter().filter(|(id, doc)| checked(id) && doc.text().is_some_and(has_check));
     let said = |id: &str| match errors.get(id) {
         Some(error) => read_back(error),
         None if failed.contains(&id) => Ended::Exited(1),

@@ -43,10 +43,7 @@ pub(crate) fn submit(place: &Place, request: Request, on_line: &mut dyn FnMut(&L
 }
 
 fn refused(reply: Reply) -> Result<Reply> {
-    match reply {
-        Reply::Refused { reason } => Err(Failure::new(reason)),
-        other => Ok(other),
-    }
+    if let Reply::Refused { reason } = reply { Err(Failure::new(reason)) } else { Ok(reply) }
 }
 
 /// A request that is simply done or not.

@@ -95,7 +95,9 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         }
         Entry::DecideStarted { decider, run, cause, forced, changes, .. } => {
             looked(*cause, changes, steps);
-            let reason = forced.as_ref().map_or_else(|| "the world changed".to_owned(), |force| force.text());
+            let reason = forced
+                .as_ref()
+                .map_or_else(|| "the world changed".to_owned(), looop_core::ledger::entry::Force::text);
             steps.push(step(
                 "asked",
                 format!("{decider}, because {reason}; looop runs {run} shows the brief"),
@@ -122,7 +124,16 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
             Outcome::Failed { reason, .. } => step("failed", reason.clone()),
             Outcome::Interrupted { reason } => step("interrupted", reason.clone()),
         }),
-        _ => {}
+        Entry::Seeded { .. }
+        | Entry::Saw { .. }
+        | Entry::Flapping { .. }
+        | Entry::Asked { .. }
+        | Entry::Answered { .. }
+        | Entry::Dismissed { .. }
+        | Entry::Paused { .. }
+        | Entry::Resumed
+        | Entry::Dropped { .. }
+        | Entry::Stopped { .. } => {}
     }
 }
 

@@ -17,16 +17,19 @@ pub(crate) fn call(data: &Path, request: &Request, on_line: &mut dyn FnMut(&Line
         return Ok(None);
     }
     let mut reader = BufReader::new(stream);
+    let mut heard = false;
     let lost = || {
         Failure::new("the process that holds the profile ended before it answered")
             .hint("looop events -n 5 shows what was done")
     };
     loop {
         match receive::<Word>(&mut reader) {
+            Ok(Some(Word { what: What::Heard(_), .. })) => heard = true,
             Ok(Some(Word { what: What::Line(line), .. })) => on_line(&line),
             Ok(Some(Word { what: What::Reply(reply), .. })) => return Ok(Some(*reply)),
             Ok(Some(Word { what: What::Error(error), .. })) => return Err(Failure::new(error)),
-            Ok(None) | Err(_) => return Err(lost()),
+            Ok(None) | Err(_) if heard => return Err(lost()),
+            Ok(None | Some(Word { what: What::Leaving(_), .. })) | Err(_) => return Ok(None),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::io::BufReader;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::inbox::{Message, Said, post};
@@ -16,6 +17,25 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The bound socket; it goes with the lock.
 pub(super) struct Control {
     path: PathBuf,
+    busy: Busy,
+}
+
+/// How many requests were heard and are not answered to the end yet.
+#[derive(Clone, Default)]
+struct Busy(Arc<(Mutex<usize>, Condvar)>);
+
+impl Busy {
+    fn add(&self, one: isize) {
+        let mut count = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_add_signed(one);
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self) {
+        let count = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // A verb that does not take its answer is not waited for longer than it may take to.
+        drop(self.0.1.wait_timeout_while(count, PATIENCE, |count| *count > 0));
+    }
 }
 
 impl Control {
@@ -32,10 +52,18 @@ impl Control {
             Ok(()) | Err(_) => {}
         }
         let listener = bind(data).map_err(|error| failed("bound", error))?;
-        let serving =
-            std::thread::Builder::new().name("control".to_owned()).spawn(move || accept(&listener, &sender));
+        let (busy, threads) = (Busy::default(), std::thread::Builder::new().name("control".to_owned()));
+        let counted = busy.clone();
+        let serving = threads.spawn(move || accept(&listener, &sender, &counted));
         serving.map_err(|error| failed("served", error))?;
-        Ok(Self { path })
+        Ok(Self { path, busy })
+    }
+
+    /// Takes the socket away and waits until everybody who was heard has their answer. The inbox is gone by then, so
+    /// that who comes too late is told to ask again.
+    pub(super) fn leave(self) {
+        drop(std::fs::remove_file(&self.path));
+        self.busy.wait();
     }
 }
 
@@ -67,17 +95,17 @@ fn bind(data: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, sender: &Sender<Message>) {
+fn accept(listener: &UnixListener, sender: &Sender<Message>, busy: &Busy) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
-        let sender = sender.clone();
+        let (sender, busy) = (sender.clone(), busy.clone());
         let serving = std::thread::Builder::new().name("request".to_owned());
         // A verb that cannot be served sees its connection end and tries again.
-        drop(serving.spawn(move || drop(serve(stream, &sender))));
+        drop(serving.spawn(move || drop(serve(stream, &sender, &busy))));
     }
 }
 
-fn serve(mut stream: UnixStream, sender: &Sender<Message>) -> std::io::Result<()> {
+fn serve(mut stream: UnixStream, sender: &Sender<Message>, busy: &Busy) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -93,17 +121,35 @@ fn serve(mut stream: UnixStream, sender: &Sender<Message>) -> std::io::Result<()
         let what = What::Error(format!("protocol {} is not spoken here, only {VERSION}", call.v));
         return send(&mut stream, &Word { v: VERSION, what });
     }
+    busy.add(1);
     let (said, heard) = channel();
-    post(sender, Message::Asked(call.request, said));
+    let answered =
+        send(&mut stream, &Word { v: VERSION, what: What::Heard(std::process::id()) }).and_then(|()| {
+            post(sender, Message::Asked(Box::new(call.request), said));
+            answer(&mut stream, &heard)
+        });
+    busy.add(-1);
+    answered
+}
+
+/// Tells a verb what is said to it, to the end. Who was never taken, or is sent away, is told to ask again.
+fn answer(stream: &mut UnixStream, heard: &Receiver<Said>) -> std::io::Result<()> {
+    let leaving = What::Leaving(std::process::id());
+    let mut taken = false;
     for said in heard {
         let (what, last) = match said {
+            Said::Taken => {
+                taken = true;
+                continue;
+            }
+            Said::Again => (What::Leaving(std::process::id()), true),
             Said::Line(line) => (What::Line(line), false),
             Said::Reply(reply) => (What::Reply(reply), true),
         };
-        send(&mut stream, &Word { v: VERSION, what })?;
+        send(stream, &Word { v: VERSION, what })?;
         if last {
-            break;
+            return Ok(());
         }
     }
-    Ok(())
+    if taken { Ok(()) } else { send(stream, &Word { v: VERSION, what: leaving }) }
 }

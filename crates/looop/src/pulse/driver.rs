@@ -22,21 +22,24 @@ use super::signals;
 use crate::clock;
 use crate::config::{self, Config, Env, Loaded};
 use crate::failure::{Failure, Result};
+use crate::hands::sense::Sensed;
 use crate::setup::setup;
 
+/// First wait for a log that cannot be written.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
 /// Longest wait between two tries of a log that cannot be written.
-const LONGEST_RETRY: Duration = Duration::from_secs(60);
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
 
 /// The lock holder at work.
 pub(crate) struct Driver {
+    /// Before the writer, so that the socket is gone before the lock is.
+    pub(super) control: Control,
     pub(super) reader: Reader,
     pub(super) writer: Writer,
     pub(super) log: Log,
     pub(super) engine: Engine,
     pub(super) config: Arc<Config>,
     pub(super) inbox: Inbox,
-    #[expect(dead_code, reason = "held for its drop: the socket goes with the lock")]
-    pub(super) control: Control,
     pub(super) cache: DocsCache,
     /// The sensing pass's own cache; absent while a pass is under way.
     pub(super) sense_cache: Option<DocsCache>,
@@ -51,6 +54,10 @@ pub(crate) struct Driver {
     pub(super) trying: Option<(BeatId, Box<Plan>)>,
     /// Whether a journal line could not be written.
     pub(super) journal_lags: bool,
+    /// How long to wait before the log is tried again: set from the first failed append to the next good one.
+    pub(super) retry: Option<Duration>,
+    /// What was last said beside the results; the same is not said again and again.
+    pub(super) warned: String,
     /// Who sees every line, besides the verbs that wait.
     pub(super) watcher: Option<Sender<Line>>,
     /// Why the loop has ended, if it has.
@@ -97,22 +104,26 @@ impl Driver {
         loop {
             self.drain().map_err(halt_failure)?;
             if let Some((request, said)) = ours.take() {
-                self.receive(Message::Asked(request, said)).map_err(halt_failure)?;
+                self.receive(Message::Asked(Box::new(request), said)).map_err(halt_failure)?;
                 continue;
             }
-            lines.try_iter().for_each(|line| on_line(&line));
+            for line in lines.try_iter() {
+                on_line(&line);
+            }
             for said in replies.try_iter() {
                 match said {
-                    Said::Line(_) => {}
+                    Said::Line(_) | Said::Taken | Said::Again => {}
                     Said::Reply(said) => reply = Some(*said),
                 }
             }
-            if let Some(reason) = &self.exited {
+            if let Some(reason) = self.exited.clone() {
+                self.leave();
                 return Err(Failure::new(format!("ended by {reason}")));
             }
             if !self.engine.is_acting()
                 && let Some(reply) = reply.take()
             {
+                self.leave();
                 return Ok(reply);
             }
             if let Some(message) = self.inbox.next(None) {
@@ -131,21 +142,35 @@ impl Driver {
         let (watcher, heard) = channel();
         self.watcher = Some(watcher);
         self.events.push_back(Event::Woke(Cause::Start));
-        let mut gap = Duration::from_secs(1);
         loop {
             match self.turn() {
-                Ok(()) => gap = Duration::from_secs(1),
-                Err(Halt::Log(error)) => gap = self.reopen(&error, gap)?,
+                Ok(()) => {}
+                Err(Halt::Log(error)) => self.reopen(&error)?,
                 Err(Halt::Other(failure)) => return Err(failure),
             }
-            heard.try_iter().for_each(|line| on_line(&line));
+            for line in heard.try_iter() {
+                on_line(&line);
+            }
             if self.exited.is_some() {
+                self.leave();
                 return Ok(());
             }
             if self.engine.is_idle() {
                 self.reload(data, env);
             }
         }
+    }
+
+    /// Lets go of the profile. No move is under way: whoever still waits wants a beat, and can ask the next holder,
+    /// which finds the decide under way and waits for it.
+    fn leave(self) {
+        let Self { inbox, control, writer, waiting, .. } = self;
+        for sender in waiting.into_values() {
+            drop(sender.send(Said::Again));
+        }
+        drop(inbox);
+        control.leave();
+        drop(writer);
     }
 
     /// One turn: what is at hand, then one message or the end of the interval.
@@ -155,35 +180,39 @@ impl Driver {
             return Ok(());
         }
         let now = clock::now();
-        let wait = self.engine.next_look(self.config.interval, &now);
-        match self.inbox.next(Some(wait)) {
-            Some(message) => self.receive(message),
-            None => {
-                self.events.push_back(Event::Woke(Cause::Timer));
-                self.drain()
-            }
+        let idle = self.engine.ledger().skipped.is_some();
+        let interval = if idle { self.config.interval } else { self.config.busy_interval };
+        let wait = self.engine.next_look(interval, &now);
+        if let Some(message) = self.inbox.next(Some(wait)) {
+            return self.receive(message);
         }
+        self.events.push_back(Event::Woke(Cause::Timer));
+        self.drain()
     }
 
     /// After a failed append nothing acts: the log is opened again, with growing gaps, and said once.
-    fn reopen(&mut self, error: &AppendError, mut gap: Duration) -> Result<Duration> {
-        self.warn(&format!("the log cannot be written ({error}); trying again until it can"));
+    fn reopen(&mut self, error: &AppendError) -> Result<()> {
+        if self.retry.is_none() {
+            let cause = if let AppendError::Write(error) = error { error.text() } else { error.to_string() };
+            self.warn(&format!("the log cannot be written ({cause}); trying again until it can"));
+        }
         self.events.clear();
         self.waiting.clear();
         self.trying = None;
         loop {
             // Signals still end the loop while it waits; everything else is found again after the replay.
+            let gap = self.retry.unwrap_or(FIRST_RETRY);
             if let Some(Message::Signal(signal)) = self.inbox.next(Some(gap)) {
                 self.exited = Some(signals::name(signal).to_owned());
-                return Ok(gap);
+                return Ok(());
             }
-            gap = (gap * 2).min(LONGEST_RETRY);
+            self.retry = Some((gap * 2).min(LONGEST_RETRY));
             match self.log.reopen() {
                 Ok((ledger, _)) => {
                     self.engine = Engine::new(ledger, setup(&self.config));
                     self.opened();
                     self.events.push_back(Event::Woke(Cause::Start));
-                    return Ok(gap);
+                    return Ok(());
                 }
                 Err(error) if error.is_passing() => {}
                 Err(error) => return Err(log_failure(&error)),
@@ -219,10 +248,10 @@ impl Driver {
     fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
         let effects = self.engine.step(event, &clock::now());
         for effect in effects {
-            match effect {
-                Effect::Log(line) => self.append(&line)?,
-                other => self.perform(other)?,
+            if let Effect::Log(line) = &effect {
+                self.append(line)?;
             }
+            self.perform(effect)?;
         }
         if self.log.is_full() {
             self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?;
@@ -232,6 +261,7 @@ impl Driver {
 
     fn append(&mut self, line: &Line) -> std::result::Result<(), Halt> {
         self.log.append(line, needs_sync(line)).map_err(Halt::Log)?;
+        self.retry = None;
         // A verb that went away is not told any more.
         self.waiting.retain(|_, sender| sender.send(Said::Line(Box::new(line.clone()))).is_ok());
         if let Some(watcher) = &self.watcher {
@@ -242,14 +272,7 @@ impl Driver {
 
     fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
         match message {
-            Message::Sensed(sensed) => {
-                self.sense_cache = Some(sensed.cache);
-                self.renewed = sensed.renewed;
-                self.events.push_back(match sensed.seen {
-                    Ok(seen) => Event::Sensed(Box::new(seen)),
-                    Err(failure) => Event::Blind(failure.error),
-                });
-            }
+            Message::Sensed(sensed) => self.sensed(*sensed),
             Message::Decided(run, record) => {
                 let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
                 self.events.push_back(Event::Decided(run, record, Box::new(docs)));
@@ -263,14 +286,25 @@ impl Driver {
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender) => {
                 self.asked += 1;
+                drop(sender.send(Said::Taken));
                 self.waiting.insert(self.asked, sender);
-                self.ask(RequestId(self.asked), request);
+                self.ask(RequestId(self.asked), *request);
             }
             Message::Signal(signal) => {
                 self.exited_by(signal);
             }
         }
         self.drain()
+    }
+
+    /// Takes in what a pass saw.
+    pub(super) fn sensed(&mut self, sensed: Sensed) {
+        self.sense_cache = Some(sensed.cache);
+        self.renewed = sensed.renewed;
+        self.events.push_back(match sensed.seen {
+            Ok(seen) => Event::Sensed(Box::new(seen)),
+            Err(failure) => Event::Blind(failure.error),
+        });
     }
 
     fn exited_by(&mut self, signal: i32) {
@@ -280,14 +314,13 @@ impl Driver {
 
     /// Hands a request to the engine, with the policy files as they are now.
     pub(super) fn ask(&mut self, id: RequestId, request: Request) {
-        let zone = match &request {
-            Request::Make { proposal } => match &proposal.action {
-                Move::WriteSchedule { zone, .. } => zone.clone(),
-                _ => None,
-            },
-            _ => None,
+        let docs = if let Request::Make { proposal } = &request {
+            let zone =
+                if let Move::WriteSchedule { zone, .. } = &proposal.action { zone.as_deref() } else { None };
+            Some(Box::new(self.docs(zone)))
+        } else {
+            None
         };
-        let docs = matches!(request, Request::Make { .. }).then(|| Box::new(self.docs(zone.as_deref())));
         self.events.push_back(Event::Asked(id, Box::new(request), docs));
     }
 

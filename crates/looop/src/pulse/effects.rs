@@ -15,7 +15,8 @@ use looop_store::Recovered;
 use super::driver::{Driver, Halt};
 use super::inbox::{Message, Said, post};
 use crate::failure::Result;
-use crate::hands::{act, decide, sense, trial, upkeep};
+use crate::hands::sense::Pass;
+use crate::hands::{act, decide, trial, upkeep};
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
@@ -41,7 +42,7 @@ impl Driver {
                     self.warn(&format!("{ask}: {error}"));
                 }
             }
-            Effect::End(session) => self.end(session)?,
+            Effect::End(session) => self.end(&session)?,
             Effect::Again(id, request) => self.ask(id, *request),
             Effect::Reply(id, reply) => {
                 // A verb that went away is not told any more.
@@ -68,12 +69,24 @@ impl Driver {
         }
     }
 
-    /// Looks at the world in the background, so that requests are heard meanwhile.
+    /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
     fn sense(&mut self) -> Result<()> {
-        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
         let cache = self.sense_cache.take().unwrap_or_default();
+        let pass = match Pass::begin(&self.reader, &self.config, cache) {
+            Ok(pass) => pass,
+            Err(failure) => {
+                self.events.push_back(Event::Blind(failure.error));
+                return Ok(());
+            }
+        };
+        if pass.is_quiet() {
+            let sensed = pass.finish(&self.reader, &self.config);
+            self.sensed(sensed);
+            return Ok(());
+        }
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
         act::spawn("sense", move || {
-            post(&sender, Message::Sensed(Box::new(sense::sense(&reader, &config, cache))));
+            post(&sender, Message::Sensed(Box::new(pass.finish(&reader, &config))));
         })
     }
 
@@ -158,8 +171,8 @@ impl Driver {
     }
 
     /// Ends a hosted session in the background; whoever waits for it sees its end.
-    fn end(&mut self, session: String) -> Result<()> {
-        let folder = act::folder(&self.reader, &session);
+    fn end(&mut self, session: &str) -> Result<()> {
+        let folder = act::folder(&self.reader, session);
         act::spawn("end", move || {
             // The one who waits for the session reports what came of it.
             drop(host::end(&folder));
@@ -172,8 +185,11 @@ impl Driver {
         }
     }
 
-    /// Says something that is no result. If stderr is gone, nobody is left to tell.
+    /// Says something that is no result, once. If stderr is gone, nobody is left to tell.
     pub(super) fn warn(&mut self, text: &str) {
-        drop(writeln!(std::io::stderr().lock(), "looop: {text}"));
+        if self.warned != text {
+            drop(writeln!(std::io::stderr().lock(), "looop: {text}"));
+            text.clone_into(&mut self.warned);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The inbox: everything that reaches the loop comes through here, in the order in which it came.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use looop_core::engine::io::{Record, Reply, Request};
@@ -25,7 +25,7 @@ pub(crate) enum Message {
     /// A sensor's trial run ended: what came of it, if it must not be written.
     Tried(BeatId, Option<String>),
     /// A verb wants something.
-    Asked(Request, Sender<Said>),
+    Asked(Box<Request>, Sender<Said>),
     /// A signal came.
     Signal(i32),
 }
@@ -33,6 +33,10 @@ pub(crate) enum Message {
 /// What a verb is told.
 #[derive(Clone, Debug)]
 pub(crate) enum Said {
+    /// Its request was taken.
+    Taken,
+    /// Its request was not begun, or can be made again without harm.
+    Again,
     /// Something happened.
     Line(Box<Line>),
     /// Its request is over.
@@ -59,10 +63,7 @@ impl Inbox {
     pub(crate) fn next(&self, most: Option<Duration>) -> Option<Message> {
         match most {
             None => self.receiver.recv().ok(),
-            Some(most) => match self.receiver.recv_timeout(most) {
-                Ok(message) => Some(message),
-                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
-            },
+            Some(most) => self.receiver.recv_timeout(most).ok(),
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Manner {
 
 /// Tries to become the lock holder; recovers what an earlier one left unfinished.
 pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Result<Taken> {
-    let reader = Reader::create(data).map_err(open_failure)?;
+    let reader = Reader::create(data).map_err(|error| open_failure(&error))?;
     let writer = match reader.lock() {
         Ok(writer) => writer,
         Err(LockError::Held { pid }) => return Ok(Taken::Held(pid)),
@@ -74,6 +74,8 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         asked: 0,
         trying: None,
         journal_lags: false,
+        warned: String::new(),
+        retry: None,
         watcher: None,
         exited: None,
     };
@@ -99,9 +101,9 @@ pub(crate) fn log_failure(error: &LogError) -> Failure {
 }
 
 /// A profile that does not open, for the person.
-pub(crate) fn open_failure(error: OpenError) -> Failure {
-    let failure = chain(&error);
-    match (&error, error.hint()) {
+pub(crate) fn open_failure(error: &OpenError) -> Failure {
+    let failure = chain(error);
+    match (error, error.hint()) {
         (OpenError::Absent(_), _) => failure.hint("looop init or looop beat makes one"),
         (_, Some(hint)) => failure.hint(hint.to_owned()),
         _ => failure,

@@ -32,6 +32,10 @@ pub(super) struct Word {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum What {
+    /// The request was heard by this process, and may be carried out from here on.
+    Heard(u32),
+    /// The holder is leaving and the request was not begun: it can be made again.
+    Leaving(u32),
     /// Something happened.
     Line(Box<Line>),
     /// The request is over.

@@ -99,7 +99,7 @@ impl World {
 
     pub(super) fn ask(&mut self, id: &str, from: &str, prompt: &str) {
         let goal = Some("release".to_owned());
-        let record = AskRecord { from: from.into(), prompt: prompt.into(), goal, at: stamp(130) };
+        let record = AskRecord { from: from.into(), prompt: prompt.into(), goal, at: stamp(130), asked: 0 };
         self.ledger.asks.insert(id.into(), record);
     }
 }
