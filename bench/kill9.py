@@ -74,7 +74,7 @@ class Ours:
         for path in sorted(glob.glob(os.path.join(self.data, "log", "*.jsonl"))):
             with open(path, encoding="utf-8") as file:
                 for line in file:
-                    yield from (entry for entry in json.loads(line).get("entries", []) if entry["kind"] == kind)
+                    yield from (entry[kind] for entry in json.loads(line).get("entries", []) if kind in entry)
 
     def intended(self):
         """How often each line was meant to be written, by the log."""

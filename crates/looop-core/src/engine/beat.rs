@@ -15,7 +15,7 @@ use crate::model::digest::Digest;
 use crate::model::goal;
 use crate::model::plan::{Author, RunId};
 use crate::time::Now;
-use crate::world::baseline::{Change, Delta, Items, diff, items};
+use crate::world::baseline::{Change, Delta, Items, diff, items, shown};
 use crate::world::observation::{Doc, Observation};
 use crate::world::probe::{is_overdue, ready_goals, with_probes};
 use crate::world::reading::Reading;
@@ -159,7 +159,7 @@ impl Engine {
             };
             match admit(&cx, proposal) {
                 Admission::Execute(plan) => {
-                    let context = (scene.look.cause, scene.changes.clone(), Some(why));
+                    let context = (scene.look.cause, shown(&scene.changes), Some(why));
                     return self.intend(*plan, Some(context), now);
                 }
                 Admission::Reject(error) | Admission::Overtaken(error) => {
@@ -226,7 +226,7 @@ impl Engine {
                 decider: decider.clone(),
                 cause: scene.look.cause,
                 forced,
-                changes: scene.changes.clone(),
+                changes: shown(&scene.changes),
                 sees: Delta::between(&self.ledger.baseline, &scene.items),
                 files: file_digests(&scene.seen.docs),
                 reserved_usd,
@@ -298,7 +298,7 @@ impl Engine {
 
     /// Ends a beat that does nothing. The same nothing for the same reason is not written twice.
     fn skip(&mut self, scene: &Scene<'_>, why: Why, sees: Option<Delta>, now: &Now) {
-        self.end_idle(scene.look.cause, why, (scene.changes.clone(), sees), now);
+        self.end_idle(scene.look.cause, why, (shown(&scene.changes), sees), now);
     }
 
     fn end_idle(&mut self, cause: Cause, why: Why, (changes, sees): (Vec<Change>, Option<Delta>), now: &Now) {

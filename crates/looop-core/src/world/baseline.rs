@@ -10,6 +10,8 @@ use super::reading::Reading;
 use crate::model::digest::{Digest, canonical};
 use crate::model::moves::one_line;
 
+/// Most changes that one entry lists.
+const MOST_SHOWN: usize = 40;
 /// Longest value that is kept to show `old → new`.
 const SHOWN: usize = 400;
 
@@ -41,6 +43,8 @@ pub enum ChangeKind {
     Changed,
     /// It is no longer there.
     Gone,
+    /// Not one item: so many more changed than are listed.
+    More,
 }
 
 /// One item of the diff.
@@ -65,6 +69,7 @@ impl Change {
             ChangeKind::Appeared => '+',
             ChangeKind::Changed => '~',
             ChangeKind::Gone => '-',
+            ChangeKind::More => '…',
         };
         match (&self.old, &self.new) {
             (Some(old), Some(new)) => format!("{sign} {} {old} → {new}", self.item),
@@ -138,6 +143,16 @@ pub fn diff(base: &Items, seen: &Items) -> Vec<Change> {
     changes
 }
 
+/// The changes as the log keeps them: the first ones, and how many more there were.
+pub fn shown(changes: &[Change]) -> Vec<Change> {
+    if changes.len() <= MOST_SHOWN {
+        return changes.to_vec();
+    }
+    let (first, rest) = changes.split_at(MOST_SHOWN - 1);
+    let more = Change { item: format!("{} more", rest.len()), kind: ChangeKind::More, old: None, new: None };
+    first.iter().cloned().chain([more]).collect()
+}
+
 impl Delta {
     /// The delta that turns `base` into `seen`.
     pub fn between(base: &Items, seen: &Items) -> Self {
@@ -177,6 +192,15 @@ mod tests {
         let now = Items::from([("goal:b".into(), seen("2")), ("reading:ci".into(), seen("1"))]);
         let texts: Vec<String> = diff(&base, &now).iter().map(Change::text).collect();
         assert_eq!(texts, ["+ goal:b 2", "~ reading:ci 0 → 1", "- goal:a"]);
+    }
+
+    #[test]
+    fn a_flood_of_changes_is_counted_and_not_listed() {
+        let seen: Items = (0..1000).map(|n| (format!("goal:{n:04}"), seen("x"))).collect();
+        let changes = diff(&Items::new(), &seen);
+        let listed = shown(&changes);
+        assert_eq!((listed.len(), listed[39].text().as_str()), (40, "… 961 more"));
+        assert_eq!(shown(&changes[..40]), changes[..40]);
     }
 
     fn any_items() -> impl Strategy<Value = Items> {

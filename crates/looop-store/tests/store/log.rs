@@ -87,7 +87,7 @@ fn a_bad_last_line_is_torn_and_a_bad_line_in_the_middle_is_not() {
 #[test]
 fn a_line_that_is_whole_and_not_understood_is_no_torn_end() {
     let (profile, bytes) = filled(1);
-    let body = r#"{"seq":2,"at":{"wall":1,"up":1,"boot":1},"entries":[{"kind":"from_the_future"}]}"#;
+    let body = r#"{"seq":2,"at":{"wall":1,"up":1,"boot":1},"entries":[{"from_the_future":{}}]}"#;
     let sum = blake3::hash(&body.as_bytes()[1..]).to_hex();
     let mut newer = bytes.clone();
     newer.extend(format!("{{\"c\":\"{}\",{}\n", &sum[..8], &body[1..]).bytes());
