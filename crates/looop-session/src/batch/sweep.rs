@@ -141,7 +141,7 @@ impl Sweep {
         if self.endings.values().any(|ending| !ending.polite(now)) {
             self.hunt(scope);
         }
-        let members = self.members(table, scope);
+        let (members, exempt) = self.members(table, scope);
         for owner in members.keys() {
             self.endings.entry(*owner).or_insert_with(|| Ending::begin(now));
         }
@@ -157,10 +157,12 @@ impl Sweep {
             }
         });
         self.left.extend(stuck);
-        match (members.is_empty(), self.left.is_empty() && self.spare.is_empty()) {
+        // A look that shows nobody at all may have missed somebody who forked meanwhile: only those who were seen are
+        // an excuse for children that are left.
+        match (members.is_empty(), exempt) {
             (false, _) => Sight::Somebody,
-            (true, true) => Sight::Nobody,
-            (true, false) => Sight::Exempt,
+            (true, false) => Sight::Nobody,
+            (true, true) => Sight::Exempt,
         }
     }
 
@@ -192,18 +194,20 @@ impl Sweep {
         });
     }
 
-    /// The living ones below us that are to be ended, by owner.
-    fn members<'a>(&self, table: &'a Table, scope: Scope) -> HashMap<Owner, Vec<&'a Process>> {
+    /// The living ones below us that are to be ended, by owner, and whether there are some that are not.
+    fn members<'a>(&self, table: &'a Table, scope: Scope) -> (HashMap<Owner, Vec<&'a Process>>, bool) {
         let mut members: HashMap<Owner, Vec<&Process>> = HashMap::new();
+        let mut any_exempt = false;
         for (process, line) in table.below(proc::our_pid()) {
             let (owner, home) = self.owner(table, &line);
             let wanted = scope == Scope::All || self.is_over(owner);
             let exempt = self.left.contains(&process.pid) || tree::spared(table, &line, home, &self.spare);
+            any_exempt |= wanted && exempt;
             if wanted && !exempt {
                 members.entry(owner).or_default().push(process);
             }
         }
-        members
+        (members, any_exempt)
     }
 
     /// Whether what belongs to this owner has to go.

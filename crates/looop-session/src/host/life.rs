@@ -238,7 +238,8 @@ impl<'a> Host<'a> {
             return ending.press_group(now, self.home) != Pressed::Again;
         };
         let mut pressed = ending.press(now, &table, &self.members(&table));
-        if pressed == Pressed::Gone && self.ground.stored.spec.spare.is_empty() {
+        // Only those who were seen and are spared are an excuse for children that are left.
+        if pressed == Pressed::Gone && table.below(proc::our_pid()).is_empty() {
             // Children that no look shows forked away while we looked, or are hidden from us.
             pressed = ending.unseen(now);
         }
