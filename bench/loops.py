@@ -102,6 +102,36 @@ class Ours:
             return count_calls(trace)
 
 
+def in_loop(binary, data, seconds):
+    """One idle beat inside the running loop: milliseconds of processor time, and system calls."""
+    env = clean_env(data, LOOOP_INTERVAL="1")
+    quiet = dict(env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    loop = subprocess.Popen([os.path.abspath(binary)], **quiet)
+    try:
+        time.sleep(2)
+        before, start = cpu_ns(loop.pid), time.monotonic()
+        time.sleep(seconds)
+        spent, beats = cpu_ns(loop.pid) - before, round(time.monotonic() - start)
+    finally:
+        loop.terminate()
+        loop.wait()
+    trace = os.path.join(data, "..", os.path.basename(data) + ".strace")
+    subprocess.run(["timeout", "-s", "TERM", "5", "strace", "-f", "-o", trace, os.path.abspath(binary)], **quiet)
+    with open(trace, encoding="utf-8", errors="replace") as file:
+        rounds = file.read().split("ETIMEDOUT")
+    # The first rounds still hold the start, the last one the end.
+    middle = [round.count("\n") for round in rounds[2:-1]]
+    return spent / beats / 1e6, sorted(middle)[len(middle) // 2] if middle else None
+
+
+def cpu_ns(pid):
+    total = 0
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/schedstat", encoding="ascii") as file:
+            total += int(file.read().split()[0])
+    return total
+
+
 class Peer:
     """One profile of looop 1.1.0 with its pulse in the foreground; a beat is read off its own event file."""
 

@@ -371,3 +371,6 @@ fn schedule(plan: &Plan) -> Option<Schedule> {
     let missed = if missed.as_deref() == Some("skip") { Missed::Skip } else { Missed::Once };
     Some(Schedule { v: 1, name: name.to_string(), when, missed, note: note.clone(), created: plan.at.wall })
 }
+
+#[cfg(test)]
+mod tests;

@@ -269,3 +269,6 @@ pub fn nothing_text(choice: &Choice) -> String {
     let said: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
     format!("no goal to serve: {}", said.join(", "))
 }
+
+#[cfg(test)]
+mod tests;

@@ -295,3 +295,6 @@ fn flapping(
         readings: asking.changes.iter().filter_map(|c| Some(c.reading()?.to_owned())).collect(),
     })
 }
+
+#[cfg(test)]
+mod tests;

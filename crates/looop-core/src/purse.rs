@@ -36,3 +36,6 @@ pub fn settle(ledger: &Ledger, receipt: Option<&Spend>, now: &Now) -> Spend {
     let source = if usd > 0.0 { "reserved" } else { "free" };
     Spend { day, usd, source: source.to_owned(), ..Spend::default() }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,4 +10,4 @@ pub mod io;
 pub mod machine;
 mod requests;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

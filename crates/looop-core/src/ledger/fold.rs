@@ -368,3 +368,6 @@ fn note(ledger: &mut Ledger, what: NoteKind) {
     let extra = ledger.notes.len().saturating_sub(NOTES);
     ledger.notes.drain(..extra);
 }
+
+#[cfg(test)]
+mod tests;
