@@ -12,6 +12,7 @@ use serde_json::json;
 use super::args::Json;
 use super::print;
 use crate::clock;
+use crate::config::LogFormat;
 use crate::failure::{Failure, Result};
 use crate::ops::{Place, forever as ops_forever, submit};
 
@@ -92,6 +93,7 @@ fn idle(why: &str, as_json: bool) {
 
 /// The loop in the foreground.
 pub(super) fn forever(place: &Place, as_json: bool) -> Result<ExitCode> {
+    let as_json = as_json || place.config()?.config.log_format == LogFormat::Json;
     if !as_json {
         print::say(&format!("looop on {}; Ctrl-C ends it", place.data.display()));
     }
