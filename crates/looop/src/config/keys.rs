@@ -113,7 +113,7 @@ pub const KEYS: &[KeyDoc] = &[
     ),
     top("max_daily_usd", Some("LOOOP_MAX_DAILY_USD"), "10", "dollars a day; 0 = off", daily_cap),
     top("max_daily_tokens", None, "0", "tokens a day; 0 = off", |c, v| {
-        put(&mut c.max_daily_tokens, v.count_or_off(1, u64::MAX))
+        put(&mut c.max_daily_tokens, no_token_cap(v))
     }),
     top("max_decide_usd", None, "1", "dollars one decision may cost; 0 = off", |c, v| {
         put(&mut c.max_decide_usd, v.usd_or_off())
@@ -234,6 +234,14 @@ fn put<T>(slot: &mut T, value: Reading<T>) -> Reading<()> {
 
 fn daily_cap(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
     put(&mut config.max_daily_usd, raw.usd_or_off().map(|usd| usd.map_or(DailyCap::Off, DailyCap::At)))
+}
+
+/// Tokens are not counted yet, and a cap that does not hold must not be taken for one that does.
+fn no_token_cap(raw: Raw<'_>) -> Reading<Option<u64>> {
+    match raw.count_or_off(1, u64::MAX)? {
+        None => Ok(None),
+        Some(cap) => Err(Complaint::NotYet(Some(cap.to_string()))),
+    }
 }
 
 fn policy(config: &mut Config, raw: Raw<'_>) -> Reading<()> {

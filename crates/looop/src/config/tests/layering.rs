@@ -92,7 +92,7 @@ busy_interval = 2
 active_interval = 3.5
 max_next_interval = "2h"
 max_daily_usd = 2.5
-max_daily_tokens = 1_000_000
+max_daily_tokens = 0
 max_decide_usd = 0
 max_worker_usd = 3
 max_decides_per_hour = 0
@@ -131,7 +131,7 @@ fn every_key_reaches_its_field() {
     assert_eq!(config.active_interval, Duration::from_millis(3500));
     assert_eq!(config.max_next_interval, Duration::from_hours(2));
     assert_eq!(config.max_daily_usd.explicit(), Some(Usd::from_micros(2_500_000)));
-    assert_eq!(config.max_daily_tokens, Some(1_000_000));
+    assert_eq!(config.max_daily_tokens, None);
     assert_eq!((config.max_decide_usd, config.max_worker_usd), (None, Some(Usd::from_micros(3_000_000))));
     assert_eq!((config.max_decides_per_hour, config.max_workers), (None, Some(2)));
     assert_eq!(config.notification.unwrap().as_str(), "say {{message}} {{id}}");

@@ -85,6 +85,10 @@ fn what_is_not_built_yet_says_so() {
                 "config.toml:1: `policy`: \"guarded\" is not available in this version yet",
             ),
             ("policy = 'locked'", "config.toml:1: `policy`: \"locked\" is not available in this version yet"),
+            (
+                "max_daily_tokens = 5",
+                "config.toml:1: `max_daily_tokens`: 5 is not available in this version yet",
+            ),
         ],
         first_line,
     );
