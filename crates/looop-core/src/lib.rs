@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod model;
 pub mod purse;
 pub mod schedule;
+pub mod span;
 pub mod time;
 pub mod view;
 pub mod world;

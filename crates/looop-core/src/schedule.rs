@@ -154,25 +154,6 @@ pub fn parse_moment(text: &str, wall: i64, zone: &TimeZone) -> Result<i64, Strin
     Ok(zoned.timestamp().as_millisecond())
 }
 
-/// Parses a span: seconds as a number, or `500ms`, `30s`, `10m`, `2h`, `1d`; at most ten years.
-pub fn parse_span(text: &str) -> Option<Duration> {
-    const TEN_YEARS: f64 = 10.0 * 365.0 * 86400.0;
-    let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor = match unit.trim() {
-        "ms" => 0.001,
-        "" | "s" => 1.0,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86400.0,
-        _ => return None,
-    };
-    let number: f64 = number.trim().parse().ok()?;
-    let seconds = number * factor;
-    (seconds.is_finite() && (0.0..=TEN_YEARS).contains(&seconds)).then(|| Duration::from_secs_f64(seconds))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_and_spans_by_table() {
+    fn moments_by_table() {
         let wall = at("2026-11-15T10:00:00Z");
         let moment = |text: &str| parse_moment(text, wall, &TimeZone::UTC).ok();
         assert_eq!(moment("2026-11-16T09:00:00+01:00"), Some(at("2026-11-16T08:00:00Z")));
@@ -240,14 +221,6 @@ mod tests {
         assert_eq!(moment("09:00"), Some(at("2026-11-16T09:00:00Z")));
         assert_eq!(moment("11:30"), Some(at("2026-11-15T11:30:00Z")));
         assert_eq!(moment("tomorrow"), None);
-        let table =
-            [("5", 5000), ("500ms", 500), ("1.5h", 5_400_000), ("1d", 86_400_000), (" 10 m ", 600_000)];
-        for (text, ms) in table {
-            assert_eq!(parse_span(text), Some(Duration::from_millis(ms)), "{text}");
-        }
-        for text in ["", "-1", "1w", "NaN", "inf", "18446744073709551615", "1e400", "h"] {
-            assert_eq!(parse_span(text), None, "{text}");
-        }
     }
 
     #[test]

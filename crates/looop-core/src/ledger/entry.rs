@@ -335,3 +335,30 @@ pub enum Entry {
         reason: String,
     },
 }
+
+impl Entry {
+    /// The beat that it belongs to, if it belongs to one.
+    pub fn beat(&self) -> Option<BeatId> {
+        match self {
+            Self::Skipped { beat, .. }
+            | Self::DecideStarted { beat, .. }
+            | Self::Decided { beat, .. }
+            | Self::Failed { beat, .. }
+            | Self::Rejected { beat, .. }
+            | Self::Overtaken { beat, .. }
+            | Self::Intended { beat, .. }
+            | Self::Restarted { beat, .. }
+            | Self::Finished { beat, .. } => Some(*beat),
+            Self::Seeded { .. }
+            | Self::Saw { .. }
+            | Self::Flapping { .. }
+            | Self::Asked { .. }
+            | Self::Answered { .. }
+            | Self::Dismissed { .. }
+            | Self::Paused { .. }
+            | Self::Resumed
+            | Self::Dropped { .. }
+            | Self::Stopped { .. } => None,
+        }
+    }
+}

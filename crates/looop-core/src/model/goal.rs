@@ -43,8 +43,8 @@ pub fn parse(text: &str) -> Goal {
             "when" => goal.when = command(),
             "repo" => goal.repo = command(),
             "allow" => goal.allow = command(),
-            "every" => match crate::schedule::parse_span(value) {
-                Some(every) if every >= Duration::from_secs(1) => goal.every = Some(every),
+            "every" => match crate::span::parse_duration(value) {
+                Ok(every) if every >= Duration::from_secs(1) => goal.every = Some(every),
                 _ => goal.problems.push(format!("every: \"{value}\" is not a duration such as 30m or 2h")),
             },
             "priority" => match value.parse() {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::reading::Trust;
-use crate::schedule::parse_span;
+use crate::span::parse_duration;
 
 /// What a sensor says about how it wants to be run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,10 +31,10 @@ pub fn parse(head: &str) -> Result<Header, String> {
         let bad = |expected: &str| format!("header {key}: \"{value}\" is not {expected}");
         match key {
             "interval" => {
-                header.interval = Some(parse_span(value).ok_or_else(|| bad("a duration such as 10m"))?);
+                header.interval = Some(parse_duration(value).map_err(|_| bad("a duration such as 10m"))?);
             }
             "timeout" => {
-                header.timeout = Some(parse_span(value).ok_or_else(|| bad("a duration such as 30s"))?);
+                header.timeout = Some(parse_duration(value).map_err(|_| bad("a duration such as 30s"))?);
             }
             "max_bytes" => header.max_bytes = Some(value.parse().map_err(|_| bad("a number of bytes"))?),
             "trust" => {

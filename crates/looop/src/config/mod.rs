@@ -7,7 +7,6 @@
 //! What cannot be understood is refused, never guessed: an unknown key names the nearest known one, a wrong type says
 //! what was expected, and both show the line. [`KEYS`] is the one table behind parsing, help, docs and nearest names.
 
-mod duration;
 mod error;
 mod keys;
 mod layers;
@@ -27,11 +26,11 @@ mod warning;
 #[cfg(test)]
 mod tests;
 
-pub use duration::{DurationError, LONGEST, parse_duration};
 pub use error::{ConfigError, Refusal};
 pub use keys::{KEYS, KeyDoc};
 pub use layers::{Env, Layer, Loaded, from_bytes};
 pub use load::{FILE_NAMES, MAX_BYTES, load};
+pub use looop_core::span::{DurationError, LONGEST, parse_duration};
 pub use names::{CHILD_VARIABLES, nearest};
 pub use preset::{PRESETS, RunnerPreset, found_on_path, preset};
 pub use problem::{Complaint, Place, Problem};

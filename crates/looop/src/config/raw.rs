@@ -2,8 +2,9 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use looop_core::span::{DurationError, decimal, parse_duration};
+
 use super::{
-    duration::{DurationError, decimal, parse_duration},
     names::nearest,
     problem::Complaint,
     settings::Usd,

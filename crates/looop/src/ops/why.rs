@@ -34,13 +34,13 @@ fn step(what: &str, text: impl Into<String>) -> Step {
 pub(crate) fn last_beat(place: &Place) -> Result<Vec<Step>> {
     let now = clock::now();
     let lines = history::recent(place, LOOK_BACK)?;
-    let last = lines.iter().rev().flat_map(|line| line.entries.iter().rev()).find_map(beat_of);
+    let last = lines.iter().rev().flat_map(|line| line.entries.iter().rev()).find_map(Entry::beat);
     let Some(beat) = last else {
         return Ok(vec![step("nothing", "no beat has left an entry yet; looop beat makes one")]);
     };
     let mut steps = Vec::new();
     for line in &lines {
-        for entry in line.entries.iter().filter(|entry| beat_of(entry) == Some(beat)) {
+        for entry in line.entries.iter().filter(|entry| entry.beat() == Some(beat)) {
             if steps.is_empty() {
                 steps.push(step("beat", format!("#{beat} at {}", clock_text(line.at.wall, &now.zone))));
             }
@@ -53,30 +53,6 @@ pub(crate) fn last_beat(place: &Place) -> Result<Vec<Step>> {
 
 fn since(line: &Line, now: &Now) -> Step {
     step("since", format!("nothing new was written for {}", span_text(now.since(&line.at))))
-}
-
-fn beat_of(entry: &Entry) -> Option<u64> {
-    match entry {
-        Entry::Skipped { beat, .. }
-        | Entry::DecideStarted { beat, .. }
-        | Entry::Decided { beat, .. }
-        | Entry::Failed { beat, .. }
-        | Entry::Rejected { beat, .. }
-        | Entry::Overtaken { beat, .. }
-        | Entry::Intended { beat, .. }
-        | Entry::Restarted { beat, .. }
-        | Entry::Finished { beat, .. } => Some(beat.0),
-        Entry::Seeded { .. }
-        | Entry::Saw { .. }
-        | Entry::Flapping { .. }
-        | Entry::Asked { .. }
-        | Entry::Answered { .. }
-        | Entry::Dismissed { .. }
-        | Entry::Paused { .. }
-        | Entry::Resumed
-        | Entry::Dropped { .. }
-        | Entry::Stopped { .. } => None,
-    }
 }
 
 fn looked(cause: Cause, changes: &[Change], steps: &mut Vec<Step>) {

@@ -42,7 +42,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
 }
 
 /// A plain decimal as a whole number of `10^-digits`; what is finer is cut. No exponent, no `inf`, no `+`.
-pub(super) fn decimal(text: &str, digits: usize) -> Result<u128, DurationError> {
+pub fn decimal(text: &str, digits: usize) -> Result<u128, DurationError> {
     if let Some(positive) = text.strip_prefix('-') {
         return decimal(positive, digits).and(Err(DurationError::Negative));
     }
