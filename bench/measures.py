@@ -184,6 +184,32 @@ def stat_all(folder):
     return (time.perf_counter_ns() - start) / 1e6
 
 
+@measure("S16", "a million entries behind it")
+def long_log(bench):
+    """Ours alone: the peer keeps no history that could grow."""
+    data = os.path.join(bench.root, "s16")
+    entries = 20_000 if bench.smoke else 1_000_000
+    maker = ["cargo", "run", "--release", "-q", "-p", "looop-store", "--example", "long_log", "--", data, str(entries)]
+    if bench.smoke:
+        maker.remove("--release")
+    subprocess.run(maker, check=True, cwd=os.path.join(os.path.dirname(__file__), ".."))
+    env = loops.clean_env(data)
+    samples = interleave(
+        bench.count(10),
+        status=lambda: loops.timed([os.path.abspath(bench.looop), "status"], env),
+        why=lambda: loops.timed([os.path.abspath(bench.looop), "why"], env),
+    )
+    replay = statistics.median(
+        loops.timed([os.path.abspath(bench.looop), "events", "--since", str(entries)], env) for _ in range(bench.count(3))
+    )
+    what = f"{entries:,} log entries"
+    return [
+        Row("S16", f"{what}: open (status)", "ms", middle(samples, "status"), None, None, "≤ 50"),
+        Row("S16", f"{what}: why", "ms", middle(samples, "why"), None, None, "≤ 50"),
+        Row("S16", f"{what}: replay of all that is kept", "ms", replay, None, None, "≤ 3000"),
+    ]
+
+
 @measure("S13", "start of --version and status")
 def starts(bench):
     ours, peer = bench.pair("s13")
