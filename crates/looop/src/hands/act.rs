@@ -86,8 +86,13 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     Ok(spec)
 }
 
-/// Finds out what became of a hosted move that an earlier lock holder began.
-pub(crate) fn recover(reader: &Reader, beat: BeatId, session: &str, sender: &Sender<Message>) -> Result<()> {
+/// Finds out what became of a hosted move that an earlier lock holder began. Tells whether it still runs.
+pub(crate) fn recover(
+    reader: &Reader,
+    beat: BeatId,
+    session: &str,
+    sender: &Sender<Message>,
+) -> Result<bool> {
     let folder = folder(reader, session);
     match stands(&folder, session)? {
         Standing::Live => {
@@ -98,15 +103,16 @@ pub(crate) fn recover(reader: &Reader, beat: BeatId, session: &str, sender: &Sen
                     Err(error) => unknown(&session, &error.to_string()),
                 };
                 post(&sender, Message::Acted(beat, outcome));
-            })
+            })?;
+            Ok(true)
         }
         Standing::NeverRan => {
             post(sender, Message::ActNeverRan(beat));
-            Ok(())
+            Ok(false)
         }
         ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Acted(beat, outcome(reader, session, ended)));
-            Ok(())
+            Ok(false)
         }
     }
 }

@@ -57,8 +57,8 @@ pub(crate) fn start(
     })
 }
 
-/// Waits for a decide that an earlier lock holder started, or finds what it left.
-pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Sender<Message>) -> Result<()> {
+/// Waits for a decide that an earlier lock holder started, or finds what it left. Tells whether it still runs.
+pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Sender<Message>) -> Result<bool> {
     let folder = folder(reader, session);
     match stands(&folder, session)? {
         Standing::Live => {
@@ -69,15 +69,16 @@ pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Sender<
                     Err(error) => lost(run, format!("its end is not known: {error}")),
                 };
                 post(&sender, Message::Decided(run, Box::new(record)));
-            })
+            })?;
+            Ok(true)
         }
         Standing::NeverRan => {
             post(sender, Message::RunNeverRan(run));
-            Ok(())
+            Ok(false)
         }
         standing @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Decided(run, Box::new(record(reader, run, &standing))));
-            Ok(())
+            Ok(false)
         }
     }
 }

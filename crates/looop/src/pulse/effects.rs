@@ -33,7 +33,13 @@ impl Driver {
                     post(&self.inbox.sender(), Message::Decided(order.run, Box::new(record)));
                 }
             }
-            Effect::Adopt(run, session) => decide::adopt(&self.reader, run, &session, &self.inbox.sender())?,
+            Effect::Adopt(run, session) => {
+                if decide::adopt(&self.reader, run, &session, &self.inbox.sender())? {
+                    self.warn(&format!(
+                        "decide {run} of an earlier looop still runs; its decision will be taken"
+                    ));
+                }
+            }
             Effect::Act(beat, plan) => self.act(beat, plan),
             Effect::Recover(beat, plan) => self.recover(beat, plan)?,
             Effect::Journal(line) => self.journal(&line),
@@ -156,7 +162,9 @@ impl Driver {
     fn recover(&mut self, beat: BeatId, plan: Box<Plan>) -> Result<()> {
         match &plan.act {
             Act::Hosted { session } => {
-                return act::recover(&self.reader, beat, session, &self.inbox.sender());
+                if act::recover(&self.reader, beat, session, &self.inbox.sender())? {
+                    self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
+                }
             }
             Act::Nothing => self.events.push_back(Event::Acted(beat, Outcome::done())),
             Act::File { .. } | Act::Archive { .. } => match self.writer.recover(&plan) {
