@@ -6,8 +6,6 @@ use std::time::Duration;
 /// A goal's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
-    /// A title, from `goal:` or the first heading or line.
-    pub title: String,
     /// Command that tells whether the goal holds.
     pub check: Option<String>,
     /// Recipe: one shell command.
@@ -32,8 +30,8 @@ pub struct Goal {
 
 /// Parses a goal. Never fails: what is wrong is said in `problems`, and a broken line is no recipe.
 pub fn parse(text: &str) -> Goal {
-    let (fields, body) = split(text);
-    let mut goal = Goal { title: title(&fields, body), ..Goal::default() };
+    let (fields, _) = split(text);
+    let mut goal = Goal::default();
     for (key, value) in &fields {
         let command = || (!value.is_empty()).then(|| value.clone());
         match key.as_str() {
@@ -109,7 +107,9 @@ fn unquoted(value: &str) -> &str {
     value
 }
 
-fn title(fields: &BTreeMap<String, String>, body: &str) -> String {
+/// A goal's title: from `goal:`, or the first heading or line. Apart from [`parse`], which every beat calls for every goal.
+pub fn title(text: &str) -> String {
+    let (fields, body) = split(text);
     let line = match fields.get("goal") {
         Some(title) if !title.is_empty() => title.as_str(),
         _ => body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(""),
@@ -126,7 +126,6 @@ mod tests {
         let goal = parse(
             "---\ngoal: Ship it\ncheck: test -e \"a: b\"\nrun: touch x\nevery: 2h\npriority: 3\nodd: kept\n---\n# Body\n",
         );
-        assert_eq!(goal.title, "Ship it");
         assert_eq!(goal.check.as_deref(), Some("test -e \"a: b\""));
         assert_eq!(goal.run.as_deref(), Some("touch x"));
         assert_eq!((goal.every, goal.priority), (Some(Duration::from_hours(2)), 3));
@@ -139,7 +138,8 @@ mod tests {
             let goal = parse(text);
             assert_eq!((goal.run, goal.check), (None, None), "{text}");
         }
-        assert_eq!(parse("\n## Hello  there \nmore").title, "Hello there");
+        assert_eq!(title("\n## Hello  there \nmore"), "Hello there");
+        assert_eq!(title("---\ngoal: Ship it\n---\n# Body\n"), "Ship it");
     }
 
     #[test]

@@ -178,7 +178,7 @@ fn goals(
         let record = ledger.goal(id);
         GoalView {
             id: id.clone(),
-            title: parsed.title,
+            title: goal::title(doc.text().unwrap_or("")),
             state: choice.standings.get(id).map(builtin::Standing::text).unwrap_or_default(),
             served_age_s: record.served.as_ref().map(|served| now.since(served).as_secs()),
             last: record.last,

@@ -122,7 +122,7 @@ pub(crate) fn goal(place: &Place, id: &str) -> Result<Vec<Step>> {
     let (ledger, now) = (&seen.ledger, &seen.now);
     let choice = builtin::choose(ledger, &seen.observation, &seen.readings, now);
     let record = ledger.goal(id);
-    let mut steps = vec![step("goal", goal::parse(doc.text().unwrap_or("")).title)];
+    let mut steps = vec![step("goal", goal::title(doc.text().unwrap_or("")))];
     if let Some(standing) = choice.standings.get(id) {
         steps.push(step("now", standing.text()));
     }
