@@ -55,6 +55,7 @@ impl Engine {
         if let Some(id) = self.act_waiter.take() {
             self.reply_made(id, beat, &acting.plan, outcome);
         }
+        self.out.effects.extend(self.late.take());
     }
 
     fn reply_made(&mut self, id: RequestId, beat: BeatId, plan: &Plan, outcome: Outcome) {

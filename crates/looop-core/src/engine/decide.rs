@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::io::Record;
+use super::io::{Effect, Record};
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, rests};
 use crate::intake;
@@ -51,6 +51,11 @@ impl Engine {
         (spend, docs): (Spend, &Docs),
         now: &Now,
     ) {
+        if self.ledger.acting.is_some() {
+            // One move at a time. The decision is fetched again after that one, with the policy files of then.
+            self.late = Some(Effect::Adopt(deciding.run, deciding.session.clone()));
+            return;
+        }
         let age = Duration::from_millis(u64::try_from(now.wall - ended).unwrap_or(0));
         let stale = self.adopted && age > STALE;
         let cx = Context {

@@ -54,7 +54,7 @@ pub enum Effect {
     Snapshots(BTreeMap<String, Reading>),
     /// Start a decide.
     Decide(Box<DecideOrder>),
-    /// Wait for a decide that an earlier lock holder started.
+    /// Wait for a decide that an earlier lock holder started, or fetch anew what an ended one left.
     Adopt(RunId, String),
     /// Carry out a move.
     Act(BeatId, Box<Plan>),

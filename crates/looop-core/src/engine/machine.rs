@@ -60,6 +60,8 @@ pub struct Engine {
     pub(super) act_waiter: Option<RequestId>,
     /// Whether the decide under way was begun by an earlier lock holder.
     pub(super) adopted: bool,
+    /// How to fetch a decision that came while a move was under way.
+    pub(super) late: Option<Effect>,
     /// Digest of policy files and configuration when they were last seen.
     pub(super) policy: Digest,
     /// Beats that did the same nothing since the last append.
@@ -93,6 +95,7 @@ impl Engine {
             queue: VecDeque::new(),
             act_waiter: None,
             adopted: false,
+            late: None,
             idle: 0,
             quiet: 0,
             last_failed: false,

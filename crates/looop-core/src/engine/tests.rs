@@ -1,12 +1,19 @@
 //! The engine by scenarios: events in, effects and entries out.
 
+mod acts;
+mod beats;
+mod crash;
+mod decides;
+mod machine;
+mod requests;
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use super::io::{Effect, Event, Record, Request, RequestId};
+use super::io::{Effect, Event, Record, Reply, Request, RequestId};
 use super::machine::{Engine, PaidDecider, Setup};
 use crate::check::violations;
 use crate::gate::{Limits, Why};
@@ -95,8 +102,7 @@ impl World {
     fn beat(&mut self) {
         self.effects.clear();
         self.step(Event::Woke(Cause::Timer));
-        let seen = Box::new(self.seen.clone());
-        self.step(Event::Sensed(seen));
+        self.sense();
     }
 
     fn ask(&mut self, request: Request) -> RequestId {
@@ -137,6 +143,42 @@ impl World {
 
     fn why(&self) -> Option<Why> {
         self.engine.ledger().skipped.as_ref().map(|skip| skip.why.clone())
+    }
+
+    /// The effects of one kind, in order.
+    fn each<'a, T>(&'a self, pick: impl Fn(&'a Effect) -> Option<T>) -> Vec<T> {
+        self.effects.iter().filter_map(pick).collect()
+    }
+
+    /// What a request heard last.
+    fn reply(&self, id: RequestId) -> Option<Reply> {
+        let mine = |effect: &Effect| {
+            if let Effect::Reply(to, reply) = effect
+                && *to == id
+            {
+                Some(reply.as_ref().clone())
+            } else {
+                None
+            }
+        };
+        self.each(mine).pop()
+    }
+
+    fn sense(&mut self) {
+        let seen = Box::new(self.seen.clone());
+        self.step(Event::Sensed(seen));
+    }
+
+    /// Asks for a beat and lets it look.
+    fn beat_by_person(&mut self) -> RequestId {
+        self.effects.clear();
+        let id = self.ask(Request::Beat);
+        self.sense();
+        id
+    }
+
+    fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.lines.iter().flat_map(|line| &line.entries)
     }
 
     fn replies(&self) -> usize {
@@ -530,80 +572,6 @@ fn a_persons_move_does_not_wait_for_a_decide() {
     assert!(world.effects.iter().any(|effect| matches!(effect, Effect::Again(..))));
     assert!(world.engine.ledger().deciding.is_some(), "the decide goes on");
     world.decided(&json!({"action": "noop"}));
-    world.audit();
-}
-
-#[test]
-fn after_a_crash_what_was_under_way_is_settled_first() {
-    let mut world = World::new(true, &["m"]).goal("x", RECIPE);
-    world.check("x", 1);
-    world.beat();
-    world.crash();
-    let recovers = world.effects.iter().filter(|effect| matches!(effect, Effect::Recover(..))).count();
-    assert_eq!(recovers, 1);
-    world.beat();
-    assert!(
-        world.effects.iter().all(|effect| !matches!(effect, Effect::Sense)),
-        "nothing begins before that"
-    );
-    let beat = world.engine.ledger().acting.as_ref().unwrap().beat;
-    world.step(Event::ActNeverRan(beat));
-    let plan = world.act().expect("it starts anew").clone();
-    assert_eq!(plan.act, Act::Hosted { session: "move~2".into() });
-    world.acted(shell(0));
-    world.audit();
-}
-
-#[test]
-fn an_adopted_decide_is_used_once_and_not_when_stale() {
-    for (age_min, used) in [(0, true), (11, false)] {
-        let mut world = World::new(true, &["m"]);
-        world.beat();
-        world.crash();
-        assert!(world.effects.iter().any(|effect| matches!(effect, Effect::Adopt(..))));
-        let run = world.engine.ledger().deciding.as_ref().unwrap().run;
-        let ended = world.now.wall;
-        world.pass(Duration::from_mins(age_min));
-        let record = record(run, Some(json!({"action": "run_shell", "cmd": "x"})), None, ended);
-        let docs = Box::new(world.seen.docs.clone());
-        world.step(Event::Decided(run, Box::new(record.clone()), docs.clone()));
-        assert_eq!(world.act().is_some(), used);
-        if used {
-            world.acted(shell(0));
-        }
-        world.effects.clear();
-        world.step(Event::Decided(run, Box::new(record), docs));
-        assert_eq!(world.act(), None, "used once");
-        world.audit();
-    }
-}
-
-#[test]
-fn a_decide_that_never_ran_costs_nothing_and_is_asked_again() {
-    let mut world = World::new(true, &["m"]);
-    world.beat();
-    world.crash();
-    let run = world.engine.ledger().deciding.as_ref().unwrap().run;
-    world.step(Event::RunNeverRan(run));
-    assert_eq!((world.engine.ledger().failures.clone(), world.engine.ledger().spend.len()), (None, 0));
-    world.beat();
-    assert_eq!(world.decides(), 1);
-    world.audit();
-}
-
-#[test]
-fn stopping_ends_what_is_in_flight_and_begins_nothing() {
-    let mut world = World::new(true, &["m"]).goal("x", RECIPE);
-    world.beat();
-    world.effects.clear();
-    world.step(Event::Stop("SIGTERM".into()));
-    assert!(
-        world.effects.iter().any(|effect| matches!(effect, Effect::End(session) if session == "decide~1"))
-    );
-    assert!(!world.effects.iter().any(|effect| matches!(effect, Effect::Exit)), "it waits for the end");
-    world.decided(&json!({"action": "run_shell", "cmd": "x"}));
-    assert_eq!(world.act(), None, "a late decision is not executed");
-    assert!(world.effects.iter().any(|effect| matches!(effect, Effect::Exit)));
     world.audit();
 }
 

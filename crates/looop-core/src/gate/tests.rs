@@ -367,19 +367,16 @@ fn the_gates_are_asked_in_their_order() {
     let nudge = Some(Nudge { at: ago(60), seconds: 60 });
     let all = Ledger { chain: 5, last_decide: Some(ago(1)), nudge, decides: vec![ago(1)], ..failed(1, 0) };
     let poor = Limits { decides_per_hour: 1, daily_usd: Some(0.5), ..limits() };
-    let word = |ledger: &Ledger| match ask(ledger, &quiet(), &poor) {
-        Verdict::Skip(Why::Chain { .. }) => "chain",
-        Verdict::Skip(Why::Backoff { .. }) => "backoff",
-        Verdict::Skip(Why::DecidesPerHour { .. }) => "decides",
-        Verdict::Skip(Why::Purse { .. }) => "purse",
-        other => panic!("{other:?}"),
+    let why = |ledger: &Ledger| match ask(ledger, &quiet(), &poor) {
+        Verdict::Skip(why) => why,
+        Verdict::Decide { forced, .. } => panic!("{forced:?}"),
     };
-    assert_eq!(word(&all), "chain");
+    assert_eq!(why(&all), Why::Chain { count: 5 });
     let all = Ledger { chain: 0, ..all };
-    assert_eq!(word(&all), "backoff");
+    assert!(matches!(why(&all), Why::Backoff { .. }));
     let all = Ledger { failures: None, ..all };
-    assert_eq!(word(&all), "decides");
-    assert_eq!(word(&Ledger { decides: Vec::new(), ..all }), "purse");
+    assert_eq!(why(&all), Why::DecidesPerHour { cap: 1 });
+    assert!(matches!(why(&Ledger { decides: Vec::new(), ..all }), Why::Purse { .. }));
 }
 
 #[test]
