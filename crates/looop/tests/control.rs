@@ -41,6 +41,28 @@ fn journal(profile: &Profile) -> Vec<String> {
 }
 
 #[test]
+fn a_decision_that_comes_during_a_move_waits_for_it() {
+    let Deciding { profile, beat, decision } = deciding();
+    let (here, gate) = (profile.fifo("moving"), profile.fifo("gate"));
+    let line = format!("echo there > '{}'; cat '{}'", here.path().display(), gate.path().display());
+    let run = profile.start(&["run", &line]);
+    assert_eq!(here.hear(), "there\n");
+
+    decision.say("{\"action\":\"run_shell\",\"cmd\":\"touch ran\"}");
+    let decide = profile.data().join("sessions/decide~1");
+    within("the end of the decide", move || looop_session::host::wait(&decide).expect("a session"));
+    assert!(!profile.data().join("scratch/ran").exists(), "one move at a time");
+
+    gate.say("through\n");
+    assert_eq!(finish(run).ok().stdout, "through\n", "the verb is told of its own move");
+    finish(beat).ok();
+    assert!(profile.data().join("scratch/ran").exists());
+    assert_eq!(looop_core::check::violations(&profile.lines()), Vec::<String>::new());
+    assert_eq!(journal(&profile).len(), 2, "{:?}", journal(&profile));
+    no_survivors(&profile);
+}
+
+#[test]
 fn verbs_are_served_while_a_decide_is_under_way() {
     let Deciding { profile, beat, decision } = deciding();
     assert_eq!(call(&profile, &["goal", "write", "ship", "Ship it."]).ok().stdout, "wrote goal ship\n");
