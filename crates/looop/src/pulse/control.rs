@@ -4,7 +4,7 @@ use std::io::BufReader;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::inbox::{Message, Said, post};
@@ -17,24 +17,44 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The bound socket; it goes with the lock.
 pub(super) struct Control {
     path: PathBuf,
-    busy: Busy,
+    door: Door,
 }
 
-/// How many requests were heard and are not answered to the end yet.
+/// The door: how many requests were heard and are not answered to the end yet, and whether no more are heard.
 #[derive(Clone, Default)]
-struct Busy(Arc<(Mutex<usize>, Condvar)>);
+struct Door(Arc<(Mutex<Guests>, Condvar)>);
 
-impl Busy {
-    fn add(&self, one: isize) {
-        let mut count = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *count = count.saturating_add_signed(one);
+#[derive(Default)]
+struct Guests {
+    inside: usize,
+    closed: bool,
+}
+
+impl Door {
+    fn guests(&self) -> MutexGuard<'_, Guests> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets a request in, unless the door is closed. Who was let in is answered before the process ends.
+    fn enter(&self) -> bool {
+        let mut guests = self.guests();
+        if !guests.closed {
+            guests.inside += 1;
+        }
+        !guests.closed
+    }
+
+    fn leave(&self) {
+        self.guests().inside -= 1;
         self.0.1.notify_all();
     }
 
-    fn wait(&self) {
-        let count = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Closes the door and waits until everybody is out.
+    fn close(&self) {
+        let mut guests = self.guests();
+        guests.closed = true;
         // A verb that does not take its answer is not waited for longer than it may take to.
-        drop(self.0.1.wait_timeout_while(count, PATIENCE, |count| *count > 0));
+        drop(self.0.1.wait_timeout_while(guests, PATIENCE, |guests| guests.inside > 0));
     }
 }
 
@@ -52,18 +72,18 @@ impl Control {
             Ok(()) | Err(_) => {}
         }
         let listener = bind(data).map_err(|error| failed("bound", error))?;
-        let (busy, threads) = (Busy::default(), std::thread::Builder::new().name("control".to_owned()));
-        let counted = busy.clone();
-        let serving = threads.spawn(move || accept(&listener, &sender, &counted));
+        let (door, threads) = (Door::default(), std::thread::Builder::new().name("control".to_owned()));
+        let open = door.clone();
+        let serving = threads.spawn(move || accept(&listener, &sender, &open));
         serving.map_err(|error| failed("served", error))?;
-        Ok(Self { path, busy })
+        Ok(Self { path, door })
     }
 
     /// Takes the socket away and waits until everybody who was heard has their answer. The inbox is gone by then, so
     /// that who comes too late is told to ask again.
     pub(super) fn leave(self) {
         drop(std::fs::remove_file(&self.path));
-        self.busy.wait();
+        self.door.close();
     }
 }
 
@@ -95,17 +115,17 @@ fn bind(data: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, sender: &Sender<Message>, busy: &Busy) {
+fn accept(listener: &UnixListener, sender: &Sender<Message>, door: &Door) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else { continue };
-        let (sender, busy) = (sender.clone(), busy.clone());
+        let (sender, door) = (sender.clone(), door.clone());
         let serving = std::thread::Builder::new().name("request".to_owned());
         // A verb that cannot be served sees its connection end and tries again.
-        drop(serving.spawn(move || drop(serve(stream, &sender, &busy))));
+        drop(serving.spawn(move || drop(serve(stream, &sender, &door))));
     }
 }
 
-fn serve(mut stream: UnixStream, sender: &Sender<Message>, busy: &Busy) -> std::io::Result<()> {
+fn serve(mut stream: UnixStream, sender: &Sender<Message>, door: &Door) -> std::io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -121,14 +141,16 @@ fn serve(mut stream: UnixStream, sender: &Sender<Message>, busy: &Busy) -> std::
         let what = What::Error(format!("protocol {} is not spoken here, only {VERSION}", call.v));
         return send(&mut stream, &Word { v: VERSION, what });
     }
-    busy.add(1);
+    if !door.enter() {
+        return send(&mut stream, &Word { v: VERSION, what: What::Leaving(std::process::id()) });
+    }
     let (said, heard) = channel();
     let answered =
         send(&mut stream, &Word { v: VERSION, what: What::Heard(std::process::id()) }).and_then(|()| {
             post(sender, Message::Asked(Box::new(call.request), said));
             answer(&mut stream, &heard)
         });
-    busy.add(-1);
+    door.leave();
     answered
 }
 
