@@ -1,6 +1,6 @@
 //! The engine itself: its state, and the way an event takes through it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::io::{Effect, Event, Reply, Request, RequestId};
@@ -268,11 +268,15 @@ impl Engine {
 
     /// Remembers what an edit of would cut the backoff: PLAYBOOK, goals, configuration.
     pub(super) fn note_policy(&mut self, docs: &Docs) {
-        let mut digests: BTreeMap<&str, Option<Digest>> = BTreeMap::new();
-        digests.insert("PLAYBOOK", docs.playbook.digest());
-        digests.extend(docs.goals.iter().map(|(id, doc)| (id.as_str(), Doc::digest(doc))));
-        let text = format!("{digests:?}");
-        let config = self.setup.limits.config.to_string();
-        self.policy = Digest::of_parts(&[text.as_bytes(), config.as_bytes()]);
+        let mut bytes = self.setup.limits.config.bytes().to_vec();
+        let mut add = |id: &str, doc: &Doc| {
+            bytes.extend_from_slice(&(id.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(id.as_bytes());
+            bytes.push(u8::from(doc.digest().is_some()));
+            bytes.extend(doc.digest().iter().flat_map(Digest::bytes));
+        };
+        add("PLAYBOOK", &docs.playbook);
+        docs.goals.iter().for_each(|(id, doc)| add(id, doc));
+        self.policy = Digest::of(&bytes);
     }
 }

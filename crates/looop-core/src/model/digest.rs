@@ -33,6 +33,11 @@ impl Digest {
         Self::of(canonical(value).as_bytes())
     }
 
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+
     fn parse(text: &str) -> Option<Self> {
         let mut bytes = [0; 16];
         if text.len() != 32 || !text.is_ascii() {
