@@ -1,6 +1,6 @@
 //! The process table, as far as `/proc` shows it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use crate::mark;
@@ -16,6 +16,8 @@ pub(crate) struct Process {
     pub(crate) start: u64,
     /// A zombie: it holds its number and nothing else.
     pub(crate) dead: bool,
+    /// It was stopped by a signal, or by one who traces it.
+    pub(crate) stopped: bool,
     /// The kernel's short name of the program.
     pub(crate) name: String,
 }
@@ -46,6 +48,12 @@ impl Table {
         if table.contains_key(&our_pid()) { Ok(Self(table)) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
 
+    /// Looks at these only, and at ourselves.
+    pub(crate) fn of(pids: &[i32]) -> Self {
+        let known = pids.iter().copied().chain([our_pid()]).filter_map(one);
+        Self(known.map(|process| (process.pid, process)).collect())
+    }
+
     /// The process with this number.
     pub(crate) fn get(&self, pid: i32) -> Option<&Process> {
         self.0.get(&pid)
@@ -60,6 +68,18 @@ impl Table {
     pub(crate) fn below(&self, root: i32) -> Vec<(&Process, Vec<i32>)> {
         let living = self.0.values().filter(|process| !process.dead);
         living.filter_map(|process| Some((process, self.line(process, root)?))).collect()
+    }
+
+    /// The living among these, and the living below any of them.
+    pub(crate) fn under(&self, heads: &HashSet<i32>) -> HashSet<i32> {
+        let living = self.0.values().filter(|process| !process.dead);
+        living.filter(|process| self.climbs_to(process, heads)).map(|process| process.pid).collect()
+    }
+
+    fn climbs_to(&self, process: &Process, heads: &HashSet<i32>) -> bool {
+        let line = std::iter::successors(Some(process), |at| self.0.get(&at.parent));
+        // The table is not one instant: a reused number could close a circle.
+        line.take(self.0.len()).any(|at| heads.contains(&at.pid))
     }
 
     /// From a child of `root` down to `process`, if it is below.
@@ -89,6 +109,12 @@ pub(crate) fn our_pid() -> i32 {
     rustix::process::getpid().as_raw_pid()
 }
 
+/// A moment on the boot-time clock in the unit of [`Process::start`], rounded down.
+pub(crate) fn ticks(at: std::time::Duration) -> u64 {
+    let second = rustix::param::clock_ticks_per_second();
+    at.as_secs() * second + u64::from(at.subsec_nanos()) * second / 1_000_000_000
+}
+
 /// One process as it is now.
 pub(crate) fn one(pid: i32) -> Option<Process> {
     parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
@@ -110,7 +136,8 @@ fn parse(stat: &[u8]) -> Option<Process> {
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
     let number = |index: usize| fields.get(index)?.parse::<i32>().ok();
     // A leader that ended before its threads looks like a zombie, and still runs.
-    let zombie = matches!(fields.first()?.as_bytes(), b"Z" | b"X" | b"x") && number(17)? <= 1;
+    let state = fields.first()?.as_bytes();
+    let zombie = matches!(state, b"Z" | b"X" | b"x") && number(17)? <= 1;
     Some(Process {
         pid,
         parent: number(1)?,
@@ -118,6 +145,7 @@ fn parse(stat: &[u8]) -> Option<Process> {
         session: number(3)?,
         start: fields.get(19)?.parse().ok()?,
         dead: zombie,
+        stopped: matches!(state, b"T" | b"t"),
         name,
     })
 }
@@ -163,6 +191,30 @@ mod tests {
             table.below(2).into_iter().map(|(process, line)| (process.pid, line)).collect();
         below.sort();
         assert_eq!(below, [(3, vec![3]), (4, vec![3, 4])]);
+        assert_eq!(table.under(&[3, 9].into()), [3, 4, 8, 9].into());
+        assert_eq!(table.under(&[5].into()), [].into());
+    }
+
+    #[test]
+    fn a_stopped_one_lives() {
+        let process = parse(LINE.replace(") Z ", ") T ").as_bytes()).unwrap();
+        assert!(process.stopped && !process.dead);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_start_is_a_moment_of_the_boot_time_clock() {
+        let now = ticks(crate::clock::boot());
+        assert!(one(our_pid()).unwrap().start <= now && one(1).unwrap().start <= now);
+        assert_eq!(ticks(std::time::Duration::from_millis(2990)), 299);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_table_of_some_holds_them_and_us() {
+        let table = Table::of(&[1, i32::MAX]);
+        assert!(table.get(1).is_some() && table.get(our_pid()).is_some());
+        assert_eq!(table.all().count(), 2);
     }
 
     #[cfg(target_os = "linux")]

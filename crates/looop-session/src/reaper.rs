@@ -52,6 +52,9 @@ impl AsFd for Bell {
     }
 }
 
+/// Whether orphans below us become our children.
+pub(crate) const ADOPTS: bool = cfg!(target_os = "linux");
+
 /// Makes orphans below us our children, so that nothing a child starts can leave our tree.
 pub(crate) fn adopt_orphans() -> io::Result<()> {
     #[cfg(target_os = "linux")]

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::{mark, point};
+use crate::cgroup::{self, Cgroup};
+use crate::{mark, point, sys};
 
 /// A script that was written a moment ago may be held open for an instant by a fork elsewhere in its writer.
 const BUSY_WAITS_MS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -27,9 +28,32 @@ impl Plan<'_> {
     pub(crate) fn start(&self, stdin: Stdio, stdout: Stdio, stderr: Stdio) -> Result<Child, String> {
         let mut command = self.command()?;
         command.stdin(stdin).stdout(stdout).stderr(stderr).process_group(0);
+        self.patiently(|| command.spawn())
+    }
+
+    /// Starts it in a process group of its own, or in a session of its own whose terminal is its standard input, and in
+    /// a control group if that can be: returns its number, and whether it is in there. The error is the system's text.
+    pub(crate) fn start_in(
+        &self,
+        [stdin, stdout, stderr]: [Stdio; 3],
+        terminal: bool,
+        group: Option<&Cgroup>,
+    ) -> Result<(i32, bool), String> {
+        let mut command = self.command()?;
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+        if terminal {
+            sys::lead_terminal_session(&mut command);
+        } else {
+            command.process_group(0);
+        }
+        self.patiently(|| cgroup::spawn(&mut command, group))
+    }
+
+    /// Does what starts it, again while the program is held open by somebody who writes it.
+    fn patiently<T>(&self, mut spawn: impl FnMut() -> io::Result<T>) -> Result<T, String> {
         let mut waits = BUSY_WAITS_MS.iter();
         loop {
-            match command.spawn() {
+            match spawn() {
                 Ok(child) => return Ok(child),
                 Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => match waits.next() {
                     Some(wait) => std::thread::sleep(Duration::from_millis(*wait)),

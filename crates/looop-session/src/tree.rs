@@ -1,18 +1,20 @@
 //! The total end of a set of processes.
 //!
-//! Who belongs to the set is the caller's knowledge: all below it, all of one job, all that carry a mark. Here is how
-//! they end: SIGHUP and SIGTERM, a short grace, then SIGKILL for whoever is found, again and again, until a look at
-//! the process table shows none. A number alone is never signalled: the process is pinned by a descriptor and its
-//! start time compared first, so that a reused number cannot hit a stranger.
+//! Who belongs to the set is the caller's knowledge: all below it ([`Brood`]), all of one job, all that carry a mark
+//! ([`Marked`]). Here is how they end: SIGHUP and SIGTERM, a short grace, then SIGKILL for whoever is found, again and
+//! again, until a look at the process table shows none. A number alone is never signalled: the process is pinned by a
+//! descriptor and its start time compared first, so that a reused number cannot hit a stranger.
+
+mod brood;
+mod marked;
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use crate::cgroup::Cgroup;
-use crate::clock;
-use crate::hunt::{self, Probe};
+pub(crate) use self::brood::Brood;
+pub(crate) use self::marked::{Marked, Remains};
 use crate::proc::{self, Process, Table};
 
 /// How long the polite signals may take.
@@ -22,10 +24,6 @@ const GRACE: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The gaps between two looks grow from the first to the second.
 const GAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
-
-/// A process in the middle of an exec has no environment to read for an instant: only so many empty looks in a row
-/// count, and only when a hunt finds nobody either.
-const EMPTY_LOOKS: u32 = 3;
 
 /// What came of a look.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,28 +43,52 @@ pub(crate) struct Ending {
     next: Duration,
     gap: Duration,
     told: HashSet<(i32, u64)>,
+    /// A group that was told as a whole, and when, in ticks.
+    told_group: Option<(i32, u64)>,
 }
 
 impl Ending {
     /// Begins now; the first look is due at once.
     pub(crate) fn begin(now: Duration) -> Self {
-        Self { since: now, next: now, gap: GAPS.0, told: HashSet::new() }
+        Self { since: now, next: now, gap: GAPS.0, told: HashSet::new(), told_group: None }
     }
 
-    /// When the next look is due. A child's death is a good moment too.
+    /// When the next look is due.
     pub(crate) fn next(&self) -> Duration {
         self.next
     }
 
+    /// Sends the polite signals to a group, which must be the set's own, and gives it time until the first look.
+    fn tell_group(&mut self, group: i32, now: Duration, headstart: Duration) {
+        for signal in POLITE {
+            if let Some(group) = Pid::from_raw(group) {
+                // A group that has meanwhile ended is what we want.
+                rustix::process::kill_process_group(group, signal).ok();
+            }
+        }
+        self.told_group = Some((group, proc::ticks(now)));
+        self.next = now + headstart;
+    }
+
+    /// The next look is due by then.
+    fn hasten(&mut self, by: Duration) {
+        self.next = self.next.min(by);
+    }
+
     /// One look: `members` are those of the set that live.
     pub(crate) fn press(&mut self, now: Duration, table: &Table, members: &[&Process]) -> Pressed {
+        self.press_by(now, members, || force(table, members))
+    }
+
+    /// The same, with a way of one's own to end them by force.
+    fn press_by(&mut self, now: Duration, members: &[&Process], force: impl FnOnce()) -> Pressed {
         if members.is_empty() {
             return Pressed::Gone;
         }
         if self.polite(now) {
             self.ask(members);
         } else {
-            force(table, members);
+            force();
         }
         self.verdict(now, || members.iter().map(|process| process.pid).collect())
     }
@@ -96,10 +118,15 @@ impl Ending {
         now < self.since + GRACE
     }
 
-    /// Sends the polite signals to whoever has not had them.
+    /// Sends the polite signals to whoever has not had them. Who was born since the end began was started in answer to
+    /// them, and to ask those as well would make some programs multiply: they are ended when the grace is over.
     fn ask(&mut self, members: &[&Process]) {
-        for process in members {
-            if self.told.insert(process.identity()) {
+        let begun = proc::ticks(self.since);
+        for process in members.iter().filter(|process| process.start <= begun) {
+            // Whoever joined the group, or was born in the same tick, may have missed it, and is told again.
+            let told =
+                self.told_group.is_some_and(|(group, at)| process.group == group && process.start < at);
+            if self.told.insert(process.identity()) && !told {
                 signal(process, &POLITE);
             }
         }
@@ -138,16 +165,15 @@ fn force(table: &Table, members: &[&Process]) {
     }
 }
 
-/// The groups that hold members only, and whose number cannot be reused meanwhile because a child of ours, which
-/// nobody but us can reap, is in them. A group is signalled in one instant, so a member cannot fork away from it.
+/// The groups that hold members only, and whose number cannot be reused meanwhile because it is that of a child of
+/// ours, which nobody but us can reap. A group is signalled in one instant, so a member cannot fork away from it.
 fn own_groups(table: &Table, members: &[&Process]) -> HashSet<i32> {
     let us = proc::our_pid();
     let ours: HashSet<i32> = members.iter().map(|process| process.pid).collect();
     let mut groups: HashSet<i32> =
         members.iter().map(|process| process.group).filter(|group| *group > 1).collect();
-    let pinned: HashSet<i32> =
-        table.all().filter(|process| process.parent == us).map(|process| process.group).collect();
-    groups.retain(|group| pinned.contains(group));
+    // A child that is only in a group may leave it before we signal.
+    groups.retain(|group| table.get(*group).is_some_and(|leader| leader.parent == us));
     for process in table.all() {
         let zombie_child = process.dead && process.parent == us;
         if !zombie_child && !ours.contains(&process.pid) {
@@ -182,71 +208,62 @@ pub(crate) fn signal(process: &Process, signals: &[Signal]) {
     }
 }
 
-/// Takes out those named in `spare` that left the group they were started in, with all below them.
+/// Whether one of this line is named in `spare` and left the group it was started in: it is left alone, with all
+/// below it. What was started as `home` is never spared itself.
 pub(crate) fn spared(table: &Table, line: &[i32], home: i32, spare: &[String]) -> bool {
-    let mut line = line.iter().filter_map(|pid| table.get(*pid));
-    !spare.is_empty() && line.any(|process| process.group != home && spare.contains(&process.name))
+    !spare.is_empty()
+        && line.iter().filter_map(|pid| table.get(*pid)).any(|process| is_spared(process, home, spare))
 }
 
-/// A set that is looked for by its marks, because the process which had it below it is dead.
-pub(crate) struct Marked<'a> {
-    /// Whether this mark is one of theirs.
-    pub(crate) carries: &'a dyn Fn(&str) -> bool,
-    /// A control group they are in.
-    pub(crate) cgroup: Option<&'a Cgroup>,
+fn is_spared(process: &Process, home: i32, spare: &[String]) -> bool {
+    process.group != home && process.pid != home && spare.contains(&process.name)
 }
 
-impl Marked<'_> {
-    /// Ends them, and all below them. Blocks; returns those that would not die.
-    pub(crate) fn end(&self) -> Vec<i32> {
-        let mut ending = Ending::begin(clock::boot());
-        let mut empty_looks = 0;
-        loop {
-            let Ok(table) = Table::scan() else { return Vec::new() };
-            let found = self.find(&table);
-            empty_looks = if found.is_empty() { empty_looks + 1 } else { 0 };
-            let now = clock::boot();
-            if let (true, Some(cgroup)) = (found.is_empty() || !ending.polite(now), self.cgroup) {
-                // One instant for all in it; what it does not reach the look below reaches.
-                cgroup.kill().ok();
-            }
-            let hunting = empty_looks >= EMPTY_LOOKS || !ending.polite(now);
-            let hits = if hunting { hunt::hunt(&|pid| self.probe(pid)) } else { 0 };
-            if empty_looks >= EMPTY_LOOKS && hits == 0 {
-                return Vec::new();
-            }
-            let members: Vec<&Process> = found.iter().filter_map(|pid| table.get(*pid)).collect();
-            if let Pressed::Stuck(who) = ending.press(now, &table, &members) {
-                return who;
-            }
-            std::thread::sleep(ending.next().saturating_sub(clock::boot()).max(GAPS.0));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEGIN: Duration = Duration::from_secs(100);
+
+    #[test]
+    fn looks_grow_rarer_and_one_falls_on_the_end_of_the_grace() {
+        let mut ending = Ending::begin(BEGIN);
+        let mut looks = vec![ending.next()];
+        while ending.unseen(ending.next()) == Pressed::Again {
+            looks.push(ending.next());
         }
+        let gaps: Vec<Duration> = looks.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+        assert!(gaps.iter().all(|gap| (GAPS.0..=GAPS.1).contains(gap)), "{gaps:?}");
+        assert!(looks.contains(&(BEGIN + GRACE)), "{looks:?}");
+        assert!(looks.iter().all(|look| *look <= BEGIN + GRACE + PATIENCE + GAPS.1), "{looks:?}");
+        assert_eq!(ending.unseen(BEGIN + GRACE + PATIENCE), Pressed::Stuck(Vec::new()));
     }
 
-    /// The living ones, with all below them. Never ourselves.
-    fn find(&self, table: &Table) -> HashSet<i32> {
-        let inside = self.cgroup.map(Cgroup::members).unwrap_or_default();
-        let living = table.all().filter(|process| !process.dead).map(|process| process.pid);
-        let heads: HashSet<i32> = living.filter(|pid| inside.contains(pid) || self.bears(*pid)).collect();
-        let below = heads.iter().flat_map(|head| table.below(*head)).map(|(process, _)| process.pid);
-        let mut found: HashSet<i32> = below.collect();
-        found.extend(&heads);
-        found.remove(&proc::our_pid());
-        found
+    #[test]
+    fn the_grace_is_counted_from_the_beginning() {
+        let ending = Ending::begin(BEGIN);
+        assert!(ending.polite(BEGIN) && ending.polite(BEGIN + GRACE / 2) && !ending.polite(BEGIN + GRACE));
     }
 
-    /// Ends a process that a hunt came upon, if it carries the mark. It is pinned before that is read.
-    fn probe(&self, pid: i32) -> Probe {
-        match proc::one(pid) {
-            Some(process) if !process.dead && self.bears(pid) => {
-                signal(&process, &[Signal::KILL]);
-                Probe::Hit
-            }
-            Some(_) | None => Probe::Miss,
-        }
+    #[test]
+    fn a_look_can_be_hastened_and_never_put_off() {
+        let mut ending = Ending::begin(BEGIN);
+        ending.unseen(BEGIN + GRACE / 2);
+        let due = ending.next();
+        ending.hasten(due + GAPS.1);
+        assert_eq!(ending.next(), due);
+        ending.hasten(BEGIN + GRACE / 2);
+        assert_eq!(ending.next(), BEGIN + GRACE / 2);
     }
 
-    fn bears(&self, pid: i32) -> bool {
-        pid != proc::our_pid() && proc::mark_of(pid).is_some_and(|mark| (self.carries)(&mark))
+    #[test]
+    fn only_who_left_its_group_is_spared() {
+        let us = proc::one(proc::our_pid()).unwrap();
+        let daemon = |pid, group| Process { pid, group, name: "daemon".into(), ..us.clone() };
+        let spare = ["daemon".to_owned()];
+        assert!(is_spared(&daemon(12, 12), 10, &spare));
+        assert!(!is_spared(&daemon(12, 10), 10, &spare));
+        assert!(!is_spared(&daemon(10, 11), 10, &spare), "what was started as the home is never spared");
+        assert!(!is_spared(&daemon(12, 12), 10, &["other".to_owned()]));
     }
 }

@@ -1,13 +1,13 @@
 //! A stand-in for the `looop` binary, for the tests of this crate.
 //!
-//! It answers `_host` and `_batch` as that does; `start` prepares and launches the session whose spec is given, and
-//! `batch` runs the order that is given, as a process of their own that a test can kill.
+//! It answers `_host` and `_batch` as that does; `start` prepares and launches the session whose spec is given, `join`
+//! starts it among others, and `batch` runs the order that is given, as a process of their own that a test can kill.
 
 use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use looop_session::{Batch, Order, Spec, batch, host};
+use looop_session::{Batch, Order, Spec, Start, StartError, batch, host};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -15,6 +15,7 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["_batch"] => code(batch::serve(&io::stdin(), &io::stdout()).is_ok()),
         ["_host", folder] => host::main(Path::new(folder)),
+        ["join", root, session, cap, spec] => join(Path::new(root), session, cap, spec),
         ["start", folder, spec] => code(start(Path::new(folder), spec).is_some()),
         ["batch", order] => code(run(order).is_some()),
         _ => ExitCode::from(2),
@@ -26,6 +27,24 @@ fn start(folder: &Path, spec: &str) -> Option<()> {
     let image = std::env::current_exe().ok()?;
     let prepared = host::prepare(folder, &spec).ok()?;
     host::launch(prepared, &image, &["_host"]).ok().map(|_| ())
+}
+
+/// Starts `<id>~<n>` in a folder of sessions, with our environment. The exit code says why it did not: 3 it lives, 4 too
+/// many do, 1 all else.
+fn join(root: &Path, session: &str, cap: &str, spec: &str) -> ExitCode {
+    let (Ok(spec), Ok(image)) = (serde_json::from_str::<Spec>(spec), std::env::current_exe()) else {
+        return ExitCode::from(2);
+    };
+    let spec = Spec { env: std::env::vars().collect(), ..spec };
+    let id = session.rsplit_once('~').map_or(session, |(id, _)| id);
+    let (cap, files) = (cap.parse().ok(), &[][..]);
+    let start = Start { root, id, session, cap, spec: &spec, image: &image, image_args: &["_host"], files };
+    ExitCode::from(match looop_session::start(&start) {
+        Ok(_) => 0,
+        Err(StartError::Lives { .. }) => 3,
+        Err(StartError::Full { .. }) => 4,
+        Err(StartError::Busy(_) | StartError::Io { .. } | StartError::Host(_)) => 1,
+    })
 }
 
 fn run(order: &str) -> Option<()> {

@@ -118,7 +118,7 @@ impl Drop for Batch {
         if !self.over && !clean {
             // It was killed itself, and so did not end what it had started.
             let mine = format!("{}-", self.mark);
-            Marked { carries: &|mark| mark.starts_with(&mine), cgroup: None }.end();
+            Marked::by(&|mark| mark.starts_with(&mine)).end();
         }
     }
 }

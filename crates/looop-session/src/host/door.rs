@@ -1,63 +1,28 @@
-//! The socket of a live host: one line of JSON in, one line out, each saying its version.
+//! The socket of a live host and its callers.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixListener;
+use std::rc::Rc;
 
-use serde::{Deserialize, Serialize};
+use rustix::event::PollFlags;
 
+use super::caller::{Caller, Role, Said};
 use super::folder::{self, Folder};
+use super::frame;
+use super::words::Reply;
 
-/// The version of the words.
-pub(super) const VERSION: u32 = 1;
-/// A request is shorter.
-const LONGEST_LINE: usize = 4096;
 /// More callers than this are turned away.
-const MOST_CALLERS: usize = 32;
+const MOST_CALLERS: usize = 64;
+/// More viewers than this are turned away, so that there is always a place for whoever wants the end.
+pub(super) const MOST_VIEWERS: usize = 32;
 
-/// What a caller says.
-#[derive(Serialize, Deserialize, Debug)]
-pub(super) struct Request {
-    #[serde(default)]
-    pub(super) v: Option<u32>,
-    #[serde(rename = "do")]
-    pub(super) verb: Verb,
-}
-
-/// What a caller wants.
-#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Verb {
-    /// Who are you?
-    Hello,
-    /// End all that the child started.
-    Kill,
-}
-
-/// What the host answers.
-#[derive(Serialize, Deserialize, Debug, Default)]
-pub(super) struct Reply {
-    pub(super) v: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) ok: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) pid: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<String>,
-}
-
-/// The listening socket and its callers. A caller's end is closed with the host, so its end tells that the host is
-/// gone.
+/// The listening socket and its callers.
 #[derive(Debug)]
 pub(super) struct Door {
     listener: UnixListener,
     callers: Vec<Caller>,
-}
-
-#[derive(Debug)]
-struct Caller {
-    stream: UnixStream,
-    heard: Vec<u8>,
+    next: u64,
 }
 
 impl Door {
@@ -66,72 +31,152 @@ impl Door {
         let listener = UnixListener::bind(folder.path_of(folder::SOCK))?;
         folder.make_private(folder::SOCK)?;
         listener.set_nonblocking(true)?;
-        Ok(Self { listener, callers: Vec::new() })
+        Ok(Self { listener, callers: Vec::new(), next: 0 })
     }
 
-    /// What to poll for reading: the listener first, then the callers in order.
-    pub(super) fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        std::iter::once(self.listener.as_fd()).chain(self.callers.iter().map(|caller| caller.stream.as_fd()))
+    /// What to poll, and for what: the listener first, then the callers in order.
+    pub(super) fn fds(&self, hear_viewers: bool) -> impl Iterator<Item = (BorrowedFd<'_>, PollFlags)> {
+        let callers = self.callers.iter().filter(|caller| !caller.is_gone());
+        let callers = callers.map(move |caller| (caller.as_fd(), caller.interest(hear_viewers)));
+        std::iter::once((self.listener.as_fd(), PollFlags::IN)).chain(callers)
     }
 
-    /// Handles those that are ready, `hot` being in the order of [`Door::fds`]. Says whether one asked to kill.
-    pub(super) fn answer(&mut self, hot: &[bool]) -> bool {
-        let mut kill = false;
-        let mut ready = hot.iter().skip(1).copied();
-        self.callers.retain_mut(|caller| !ready.next().unwrap_or(false) || caller.hear(&mut kill).is_ok());
-        if hot.first() == Some(&true) {
+    /// Hears those that are ready; `found` is in the order of [`Door::fds`].
+    pub(super) fn hear(&mut self, found: &[PollFlags]) {
+        let callers = self.callers.iter_mut().filter(|caller| !caller.is_gone());
+        for (caller, found) in callers.zip(found.iter().skip(1)) {
+            caller.hear(*found);
+        }
+        if found.first().is_some_and(|found| !found.is_empty()) {
             self.admit();
         }
-        kill
     }
 
     fn admit(&mut self) {
         while let Ok((stream, _)) = self.listener.accept() {
             if self.callers.len() < MOST_CALLERS && stream.set_nonblocking(true).is_ok() {
-                self.callers.push(Caller { stream, heard: Vec::new() });
+                self.callers.push(Caller::new(self.next, stream));
+                self.next += 1;
             }
         }
     }
-}
 
-impl Caller {
-    /// Reads what is there and answers whole lines. An error ends the call; what it asked before counts.
-    fn hear(&mut self, kill: &mut bool) -> io::Result<()> {
-        let mut chunk = [0_u8; LONGEST_LINE];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => self.heard.extend_from_slice(&chunk[..count]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-        while let Some(end) = self.heard.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.heard.drain(..=end).collect();
-            let (reply, verb) = reply(&line);
-            *kill |= verb == Some(Verb::Kill);
-            let mut text = serde_json::to_vec(&reply)?;
-            text.push(b'\n');
-            self.stream.write_all(&text)?;
-        }
-        if self.heard.len() > LONGEST_LINE {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok(())
+    /// The next whole thing that somebody said.
+    pub(super) fn take(&mut self, hear_viewers: bool) -> Option<(u64, Said)> {
+        let mut heard = self.callers.iter_mut().filter(|caller| hear_viewers || !caller.is_viewer());
+        heard.find_map(|caller| Some((caller.number, caller.take()?)))
     }
-}
 
-fn reply(line: &[u8]) -> (Reply, Option<Verb>) {
-    let refuse = |why: String| Reply { v: VERSION, ok: Some(false), error: Some(why), ..Reply::default() };
-    let request: Request = match serde_json::from_slice(line) {
-        Ok(request) => request,
-        Err(error) => return (refuse(error.to_string()), None),
-    };
-    match (request.v, request.verb) {
-        (Some(version), _) if version != VERSION => {
-            (refuse(format!("version {version} is not {VERSION}")), None)
+    fn caller(&mut self, number: u64) -> Option<&mut Caller> {
+        self.callers.iter_mut().find(|caller| caller.number == number)
+    }
+
+    /// What this caller is to us.
+    pub(super) fn role(&mut self, number: u64) -> Option<Role> {
+        self.caller(number).map(|caller| caller.role())
+    }
+
+    pub(super) fn set_role(&mut self, number: u64, role: Role) {
+        if let Some(caller) = self.caller(number) {
+            caller.set_role(role);
         }
-        (_, Verb::Hello) => {
-            (Reply { v: VERSION, pid: Some(crate::proc::our_pid()), ..Reply::default() }, Some(Verb::Hello))
+    }
+
+    /// Answers a caller. One that has hung up is no matter.
+    pub(super) fn reply(&mut self, number: u64, words: &Reply) {
+        self.send(number, words.line().into());
+    }
+
+    /// Sends a caller something.
+    pub(super) fn send(&mut self, number: u64, piece: Rc<[u8]>) {
+        if let Some(caller) = self.caller(number) {
+            caller.send(piece);
         }
-        (_, Verb::Kill) => (Reply { v: VERSION, ok: Some(true), ..Reply::default() }, Some(Verb::Kill)),
+    }
+
+    fn viewers(&self) -> impl Iterator<Item = &Caller> {
+        self.callers.iter().filter(|caller| caller.is_viewer() && !caller.is_gone())
+    }
+
+    fn viewers_mut(&mut self) -> impl Iterator<Item = &mut Caller> {
+        self.callers.iter_mut().filter(|caller| caller.is_viewer() && !caller.is_gone())
+    }
+
+    /// How many viewers there are.
+    pub(super) fn count_viewers(&self) -> usize {
+        self.viewers().count()
+    }
+
+    /// Whether a viewer's own terminal answers what programs ask a terminal.
+    pub(super) fn has_terminal(&self) -> bool {
+        self.viewers().any(|caller| matches!(caller.role(), Role::Viewing { watch: false, .. }))
+    }
+
+    /// Shows all viewers what was printed.
+    pub(super) fn show(&mut self, bytes: &[u8]) {
+        if self.count_viewers() > 0 {
+            let piece = frame::frame(frame::OUTPUT, bytes);
+            self.viewers_mut().for_each(|caller| caller.show(&piece));
+        }
+    }
+
+    /// Tells all viewers but one the size, and shows the screen as it is in it to those who want to see it.
+    pub(super) fn show_size(&mut self, but: Option<u64>, size: &Rc<[u8]>, repaint: &str) {
+        let piece = frame::frame(frame::REPAINT, repaint.as_bytes());
+        for caller in self.viewers_mut().filter(|caller| Some(caller.number) != but) {
+            caller.show(size);
+            if matches!(caller.role(), Role::Viewing { repaint: true, .. }) {
+                caller.show(&piece);
+            }
+        }
+    }
+
+    /// Whether a viewer lost its backlog and can take a repaint now.
+    pub(super) fn wants_repaint(&self) -> bool {
+        self.viewers().any(Caller::wants_repaint)
+    }
+
+    /// Shows the whole screen to those who lost their backlog.
+    pub(super) fn repaint(&mut self, text: &str) {
+        let piece = frame::frame(frame::REPAINT, text.as_bytes());
+        for caller in self.viewers_mut().filter(|caller| caller.wants_repaint()) {
+            caller.repaint(Rc::clone(&piece));
+        }
+    }
+
+    /// Sends all viewers away; says how many there were.
+    pub(super) fn detach(&mut self) -> usize {
+        let piece = frame::frame(frame::DETACHED, &[]);
+        let mut count = 0;
+        for caller in self.viewers_mut() {
+            caller.repaint(Rc::clone(&piece));
+            caller.set_role(Role::Leaving);
+            count += 1;
+        }
+        count
+    }
+
+    /// Tells all viewers how it ended; those who lost something see the last screen first.
+    pub(super) fn farewell(&mut self, ended: &[u8], repaint: &str) {
+        let piece = frame::frame(frame::REPAINT, repaint.as_bytes());
+        let end = frame::frame(frame::END, ended);
+        for caller in self.viewers_mut() {
+            if caller.is_stale() {
+                caller.repaint(Rc::clone(&piece));
+            }
+            caller.send(Rc::clone(&end));
+            caller.set_role(Role::Leaving);
+        }
+    }
+
+    /// Sends what callers take now, and forgets those who are over.
+    pub(super) fn flush(&mut self) {
+        self.callers.iter_mut().for_each(Caller::flush);
+        self.callers.retain(|caller| !caller.is_over());
+    }
+
+    /// Those who still have to get something.
+    pub(super) fn with_mail(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.callers.iter().filter(|caller| caller.has_mail()).map(AsFd::as_fd)
     }
 }

@@ -8,15 +8,20 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::Signal;
 
-use super::door::{self, Reply, Request, Verb};
 use super::folder::{self, Folder};
+use super::spec::Receipt;
 use super::standing::{self, Fence, Loaded, Standing, fence, standing};
+use crate::Ended;
 use crate::cgroup::Cgroup;
 use crate::proc::{self, Process, Table};
-use crate::tree::{self, Marked};
+use crate::tree::{self, Marked, Remains};
 
+/// What is said to a host. Without a version every host understands it.
+const KILL: &[u8] = b"{\"do\":\"kill\"}\n";
 /// How long a host may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long a host may take to end its tree, the wait for what does not die included.
@@ -42,61 +47,160 @@ pub enum EndError {
     Left(String, Vec<i32>),
 }
 
-/// Ends a session with all that it ever started, and says how it stands then. Returns when its host is gone.
-///
-/// One that has not started is fenced, so that it never does. If its host does not answer it is ended itself; if it is
-/// dead, what carries the session's mark, and what is in its control group, is ended.
-pub fn end(folder: &Path) -> Result<Standing, EndError> {
-    let failed = |source| EndError::Io { folder: folder.display().to_string(), source };
-    let Some(inside) = Folder::open(folder).map_err(failed)? else { return Ok(Standing::Absent) };
-    if fence(folder).map_err(failed)? == Fence::Mine {
-        return Ok(Standing::NeverRan);
-    }
-    if standing(folder).map_err(failed)? == Standing::Live && !end_live(folder, &inside).map_err(failed)? {
-        return Err(EndError::Host(folder.display().to_string()));
-    }
-    let now = standing(folder).map_err(failed)?;
-    if matches!(now, Standing::Lost | Standing::Corrupt(_)) {
-        let left = end_lost(&inside).map_err(failed)?;
-        if !left.is_empty() {
-            return Err(EndError::Left(folder.display().to_string(), left));
-        }
-    }
-    Ok(now)
+/// What came of a [`kill`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kill {
+    /// It lived, and was ended because we asked.
+    Killed(Receipt),
+    /// It lived when we came, and ended for another reason before it was asked.
+    Itself(Receipt),
+    /// Its host was dead, or had to be ended by force, and left no receipt. So many of its processes lived and were
+    /// ended, the host included; none if it was all over before.
+    Remains {
+        /// `Lost` or `Corrupt`.
+        standing: Standing,
+        /// How many lived.
+        ended: usize,
+    },
+    /// It had not started, and now never will.
+    NeverRan,
+    /// It was over before we came, or there is no such session.
+    Before(Standing),
 }
 
-/// Asks the host; if it does not do it, signals it. Says whether it is gone.
-fn end_live(folder: &Path, inside: &Folder) -> io::Result<bool> {
-    // A host that ends while we ask is what we want; one that cannot be asked is signalled.
-    if ask(inside).is_ok() && gone_within(folder, ANSWER)? {
-        return Ok(true);
-    }
-    for (signal, patience) in [(Signal::TERM, END), (Signal::KILL, ANSWER)] {
-        signal_holder(inside, signal)?;
-        if gone_within(folder, patience)? {
-            return Ok(true);
+impl Kill {
+    /// Whether something lived and was ended by us.
+    pub fn killed(&self) -> bool {
+        match self {
+            Self::Killed(_) => true,
+            Self::Remains { ended, .. } => *ended > 0,
+            Self::Itself(_) | Self::NeverRan | Self::Before(_) => false,
         }
     }
-    Ok(false)
+
+    /// How the session stands now.
+    pub fn standing(self) -> Standing {
+        match self {
+            Self::Killed(receipt) | Self::Itself(receipt) => Standing::Ended(receipt),
+            Self::Remains { standing, .. } | Self::Before(standing) => standing,
+            Self::NeverRan => Standing::NeverRan,
+        }
+    }
+}
+
+/// Ends a session with all that it ever started, and says how it stands then. See [`kill`].
+pub fn end(folder: &Path) -> Result<Standing, EndError> {
+    kill(folder).map(Kill::standing)
+}
+
+/// Ends a session with all that it ever started, and says what came of it. Returns when its host is gone.
+///
+/// One that has not started is fenced, so that it never does. A host that is stopped is continued; if it does not answer
+/// it is ended itself; if it is dead, what carries the session's mark, and what is in its control group, is ended.
+pub fn kill(folder: &Path) -> Result<Kill, EndError> {
+    let failed = |source| EndError::Io { folder: folder.display().to_string(), source };
+    let Some(inside) = Folder::open(folder).map_err(failed)? else {
+        return Ok(Kill::Before(Standing::Absent));
+    };
+    let host = number(&inside, folder::STARTED, "host");
+    if host.is_none() && fence(folder).map_err(failed)? == Fence::Mine {
+        return Ok(Kill::NeverRan);
+    }
+    let lived = standing(folder).map_err(failed)? == Standing::Live;
+    let forced = lived && end_live(folder, &inside, host).map_err(failed)? == Way::Forced;
+    let now = standing(folder).map_err(failed)?;
+    let name = || folder.display().to_string();
+    match now {
+        Standing::Live => Err(EndError::Host(name())),
+        Standing::Ended(receipt) if lived && !receipt.left.is_empty() => {
+            Err(EndError::Left(name(), receipt.left))
+        }
+        Standing::Ended(receipt) if lived && receipt.ended == Ended::Killed => Ok(Kill::Killed(receipt)),
+        Standing::Ended(receipt) if lived => Ok(Kill::Itself(receipt)),
+        Standing::Ended(_) | Standing::NeverRan | Standing::Absent => Ok(Kill::Before(now)),
+        Standing::Lost | Standing::Corrupt(_) => {
+            let Remains { found, left } = end_lost(&inside, host).map_err(failed)?;
+            if left.is_empty() {
+                Ok(Kill::Remains { standing: now, ended: found + usize::from(forced) })
+            } else {
+                Err(EndError::Left(name(), left))
+            }
+        }
+    }
+}
+
+/// How a host went.
+#[derive(PartialEq, Eq)]
+enum Way {
+    /// It ended its tree, and itself.
+    Orderly,
+    /// It had to be killed, or does not even die of that.
+    Forced,
+}
+
+/// Asks the host; if it does not do it, signals it.
+fn end_live(folder: &Path, inside: &Folder, host: Option<i32>) -> io::Result<Way> {
+    // A host that ends while we ask is what we want; one that cannot be asked is signalled.
+    let asked = ask(inside, host).is_ok();
+    if gone_within(folder, if asked { ANSWER } else { Duration::ZERO })? {
+        return Ok(Way::Orderly);
+    }
+    // A stopped one acts on the first only when it is continued.
+    signal_holder(inside, host, &[Signal::TERM, Signal::CONT])?;
+    if gone_within(folder, END)? {
+        return Ok(Way::Orderly);
+    }
+    signal_holder(inside, host, &[Signal::KILL])?;
+    gone_within(folder, ANSWER)?;
+    Ok(Way::Forced)
+}
+
+/// Continues a host that is stopped.
+fn wake(folder: &Folder, host: Option<i32>) -> io::Result<()> {
+    if host.and_then(proc::one).is_some_and(|process| process.stopped) {
+        signal_holder(folder, host, &[Signal::CONT])?;
+    }
+    Ok(())
 }
 
 /// Says "kill" and waits for the end of the call, which is the end of the host.
-fn ask(folder: &Folder) -> io::Result<()> {
+fn ask(folder: &Folder, host: Option<i32>) -> io::Result<()> {
     let mut stream = UnixStream::connect(folder.path_of(folder::SOCK))?;
-    stream.set_read_timeout(Some(ANSWER))?;
-    let mut line = serde_json::to_vec(&Request { v: Some(door::VERSION), verb: Verb::Kill })?;
-    line.push(b'\n');
-    stream.write_all(&line)?;
+    stream.write_all(KILL)?;
     let mut from = BufReader::new(stream);
     let mut answer = String::new();
+    await_word(from.get_ref(), ANSWER, &mut || wake(folder, host))?;
     from.read_line(&mut answer)?;
-    let reply: Reply = serde_json::from_str(&answer)?;
-    if reply.ok != Some(true) {
-        return Err(io::Error::other(reply.error.unwrap_or_default()));
+    let answer: serde_json::Value = serde_json::from_str(&answer)?;
+    if answer["ok"] != true {
+        return Err(io::Error::other(answer["error"].as_str().unwrap_or("refused").to_owned()));
     }
-    from.get_ref().set_read_timeout(Some(END))?;
-    from.read_to_end(&mut Vec::new())?;
-    Ok(())
+    loop {
+        await_word(from.get_ref(), END, &mut || wake(folder, host))?;
+        if from.read(&mut [0; 512])? == 0 {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits until there is something to read, and does `meanwhile` from time to time.
+fn await_word(
+    stream: &UnixStream,
+    patience: Duration,
+    meanwhile: &mut dyn FnMut() -> io::Result<()>,
+) -> io::Result<()> {
+    let until = Instant::now() + patience;
+    let step = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    loop {
+        meanwhile()?;
+        let ready = retry_on_intr(|| poll(&mut [PollFd::new(stream, PollFlags::IN)], Some(&step)))?;
+        if ready > 0 {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+    }
 }
 
 /// Whether the lock is free within this time.
@@ -113,34 +217,55 @@ fn gone_within(folder: &Path, patience: Duration) -> io::Result<bool> {
     Ok(true)
 }
 
-/// Signals whoever has the lock open and leads a session of its own, as a host does.
-fn signal_holder(folder: &Folder, signal: Signal) -> io::Result<()> {
+/// Signals whoever has the lock open and leads a session of its own, as a host does. Whom the files name is looked at
+/// first, and everybody only if it is not that one.
+fn signal_holder(folder: &Folder, host: Option<i32>, signals: &[Signal]) -> io::Result<()> {
     let lock = folder.identity(folder::LOCK)?;
-    let table = Table::scan()?;
-    for process in table.all().filter(|process| process.session == process.pid && !process.dead) {
-        if process.pid != proc::our_pid() && holds(process, lock) {
-            tree::signal(process, &[signal]);
-        }
+    if let Some(process) = host.and_then(proc::one).filter(|process| is_holder(process, lock)) {
+        tree::signal(&process, signals);
+        return Ok(());
+    }
+    for process in Table::scan()?.all().filter(|process| is_holder(process, lock)) {
+        tree::signal(process, signals);
     }
     Ok(())
 }
 
-fn holds(process: &Process, lock: (u64, u64)) -> bool {
+fn is_holder(process: &Process, lock: (u64, u64)) -> bool {
+    if process.session != process.pid || process.dead || process.pid == proc::our_pid() {
+        return false;
+    }
     let entries = std::fs::read_dir(format!("/proc/{}/fd", process.pid)).into_iter().flatten().flatten();
     let mut files = entries.filter_map(|entry| std::fs::metadata(entry.path()).ok());
     files.any(|meta| (meta.dev(), meta.ino()) == lock)
 }
 
-/// Ends what a dead host left; returns what does not die.
-fn end_lost(folder: &Folder) -> io::Result<Vec<i32>> {
-    let Loaded::Value(stored) = standing::load_spec(folder)? else { return Ok(Vec::new()) };
+/// Ends what a dead host left.
+fn end_lost(folder: &Folder, host: Option<i32>) -> io::Result<Remains> {
+    let Loaded::Value(stored) = standing::load_spec(folder)? else { return Ok(Remains::default()) };
     let group = folder.read(folder::CGROUP)?.and_then(|path| {
         let path = Path::new(OsStr::from_bytes(&path)).to_owned();
         Cgroup::left_at(&path, &stored.mark)
     });
-    let left = Marked { carries: &|mark| mark == stored.mark, cgroup: group.as_ref() }.end();
-    if let Some(group) = group {
-        group.remove();
+    let child = number(folder, folder::LOCK, "child");
+    let sessions: Vec<i32> = host.into_iter().chain(child).collect();
+    let remains = Marked {
+        carries: &|mark| mark == stored.mark,
+        cgroup: group.as_ref(),
+        home: child.unwrap_or(0),
+        spare: &stored.spec.spare,
+        sessions: &sessions,
     }
-    Ok(left)
+    .end();
+    if let Some(group) = group {
+        group.dissolve();
+    }
+    Ok(remains)
+}
+
+/// The number of a process that a file names in a line of its own. What cannot be read names nobody.
+fn number(folder: &Folder, file: &str, word: &str) -> Option<i32> {
+    let text = folder.read(file).ok().flatten()?;
+    let mut lines = std::str::from_utf8(&text).ok()?.lines();
+    lines.find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }

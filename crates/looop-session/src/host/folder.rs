@@ -6,30 +6,31 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-pub(super) const LOCK: &str = "lock";
-pub(super) const SPEC: &str = "spec.json";
-pub(super) const STARTED: &str = "started";
-pub(super) const RECEIPT: &str = "receipt.json";
-pub(super) const OUTPUT: &str = "output.log";
-pub(super) const SOCK: &str = "sock";
-pub(super) const CGROUP: &str = "cgroup";
+pub(crate) const LOCK: &str = "lock";
+pub(crate) const SPEC: &str = "spec.json";
+pub(crate) const STARTED: &str = "started";
+pub(crate) const RECEIPT: &str = "receipt.json";
+pub(crate) const OUTPUT: &str = "output.log";
+pub(crate) const SCREEN: &str = "screen.json";
+pub(crate) const SOCK: &str = "sock";
+pub(crate) const CGROUP: &str = "cgroup";
 
 /// No file that we read whole is larger.
 const LARGEST: u64 = 64 << 20;
 
 /// An open folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(crate) struct Folder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
 impl Folder {
     /// Opens it; `None` if it is absent.
-    pub(super) fn open(path: &Path) -> io::Result<Option<Self>> {
+    pub(crate) fn open(path: &Path) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         match rustix::fs::open(path, flags, Mode::empty()) {
             Ok(fd) => Ok(Some(Self { fd, path: path.to_owned() })),
@@ -38,8 +39,27 @@ impl Folder {
         }
     }
 
+    /// Opens a folder in it; `None` if it is absent.
+    pub(crate) fn inner(&self, name: &str) -> io::Result<Option<Self>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
+            Ok(fd) => Ok(Some(Self { fd, path: self.path.join(name) })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What the file system says about an entry; `None` if it is absent.
+    pub(crate) fn meta(&self, name: &str) -> io::Result<Option<Stat>> {
+        match rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(meta) => Ok(Some(meta)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Makes it with mode 0700, durably, or opens it if it is there.
-    pub(super) fn make(path: &Path) -> io::Result<Self> {
+    pub(crate) fn make(path: &Path) -> io::Result<Self> {
         match rustix::fs::mkdir(path, Mode::RWXU) {
             // The file mode mask may have taken something away.
             Ok(()) => rustix::fs::chmod(path, Mode::RWXU)?,
@@ -52,7 +72,7 @@ impl Folder {
     }
 
     /// Whether nothing is in it.
-    pub(super) fn is_empty(&self) -> io::Result<bool> {
+    pub(crate) fn is_empty(&self) -> io::Result<bool> {
         for entry in rustix::fs::Dir::read_from(&self.fd)? {
             if !matches!(entry?.file_name().to_bytes(), b"." | b"..") {
                 return Ok(false);
@@ -62,7 +82,7 @@ impl Folder {
     }
 
     /// Makes a file with mode 0600, whatever the mask. `extra` says what else: `EXCL`, `TRUNC`.
-    pub(super) fn create(&self, name: &str, extra: OFlags) -> io::Result<File> {
+    pub(crate) fn create(&self, name: &str, extra: OFlags) -> io::Result<File> {
         let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW | extra;
         let fd = rustix::fs::openat(&self.fd, name, flags, private())?;
         rustix::fs::fchmod(&fd, private())?;
@@ -70,7 +90,7 @@ impl Folder {
     }
 
     /// Opens a regular file for reading; `None` if it is absent. Never waits for a writer of a FIFO.
-    pub(super) fn read_only(&self, name: &str) -> io::Result<Option<File>> {
+    pub(crate) fn read_only(&self, name: &str) -> io::Result<Option<File>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
@@ -85,7 +105,7 @@ impl Folder {
     }
 
     /// The bytes of a regular file of bounded size; `None` if it is absent.
-    pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.read_only(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         if file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
@@ -95,34 +115,41 @@ impl Folder {
     }
 
     /// Puts a whole file in place, durably.
-    pub(super) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let temporary = temporary(name);
         let mut file = self.create(&temporary, OFlags::TRUNC)?;
         file.write_all(bytes)?;
         self.settle(&file, &temporary, name)
     }
 
+    /// Puts a whole file in place; after a crash of the machine it may be missing.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let temporary = temporary(name);
+        self.create(&temporary, OFlags::TRUNC)?.write_all(bytes)?;
+        self.rename(&temporary, name)
+    }
+
     /// Syncs a temporary file, gives it its name, and syncs the folder.
-    pub(super) fn settle(&self, file: &File, temporary: &str, name: &str) -> io::Result<()> {
+    pub(crate) fn settle(&self, file: &File, temporary: &str, name: &str) -> io::Result<()> {
         file.sync_all()?;
         self.rename(temporary, name)?;
         self.sync()
     }
 
-    pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+    pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.fd, from, &self.fd, to)?)
     }
 
-    pub(super) fn remove(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.fd, name, rustix::fs::AtFlags::empty())?)
+    pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.fd, name, AtFlags::empty())?)
     }
 
-    pub(super) fn sync(&self) -> io::Result<()> {
+    pub(crate) fn sync(&self) -> io::Result<()> {
         Ok(rustix::fs::fsync(&self.fd)?)
     }
 
     /// Decides who starts it: makes `started` with this text, durably, if nobody has. Says whether it was us.
-    pub(super) fn claim_start(&self, text: &str) -> io::Result<bool> {
+    pub(crate) fn claim_start(&self, text: &str) -> io::Result<bool> {
         let mut file = match self.create(STARTED, OFlags::EXCL) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
             file => file?,
@@ -134,7 +161,7 @@ impl Folder {
     }
 
     /// A path for calls that take nothing else. On Linux it does not depend on the length of the real one.
-    pub(super) fn path_of(&self, name: &str) -> PathBuf {
+    pub(crate) fn path_of(&self, name: &str) -> PathBuf {
         if cfg!(target_os = "linux") {
             PathBuf::from(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
         } else {
@@ -143,12 +170,12 @@ impl Folder {
     }
 
     /// Gives an existing entry mode 0600.
-    pub(super) fn make_private(&self, name: &str) -> io::Result<()> {
-        Ok(rustix::fs::chmodat(&self.fd, name, private(), rustix::fs::AtFlags::empty())?)
+    pub(crate) fn make_private(&self, name: &str) -> io::Result<()> {
+        Ok(rustix::fs::chmodat(&self.fd, name, private(), AtFlags::empty())?)
     }
 
     /// Device and number of a file.
-    pub(super) fn identity(&self, name: &str) -> io::Result<(u64, u64)> {
+    pub(crate) fn identity(&self, name: &str) -> io::Result<(u64, u64)> {
         let meta = self.read_only(name)?.ok_or(io::ErrorKind::NotFound)?.metadata()?;
         Ok((meta.dev(), meta.ino()))
     }
@@ -161,7 +188,7 @@ impl AsFd for Folder {
 }
 
 /// The name under which a file is written before it gets its own.
-pub(super) fn temporary(name: &str) -> String {
+pub(crate) fn temporary(name: &str) -> String {
     format!(".{name}.tmp")
 }
 

@@ -1,14 +1,14 @@
 //! Launching a host.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::fs::OFlags;
 
 use super::folder::{self, Folder};
-use super::spec::{Spec, Stored, VERSION};
+use super::spec::{Spec, Stored};
 use super::standing::{self, Standing};
 use crate::{mark, point};
 
@@ -51,6 +51,15 @@ pub struct Prepared {
 
 /// Makes the folder of a session, locks it and writes its spec, durably. The folder must be absent or empty.
 pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
+    prepare_with(folder, spec, &[])
+}
+
+/// The same, with files of the caller's beside the spec.
+pub(crate) fn prepare_with(
+    folder: &Path,
+    spec: &Spec,
+    files: &[(&str, &[u8])],
+) -> Result<Prepared, HostError> {
     check(spec)?;
     let failed = |source| HostError::Folder { folder: folder.to_owned(), source };
     let inside = Folder::make(folder).map_err(failed)?;
@@ -64,6 +73,7 @@ pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
             failed(error)
         }
     })?;
+    files.iter().try_for_each(|(name, bytes)| write_file(&inside, name, bytes)).map_err(failed)?;
     write_spec(&inside, spec).map_err(failed)?;
     point("host.prepared");
     Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone() })
@@ -72,7 +82,7 @@ pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
 fn check(spec: &Spec) -> Result<(), HostError> {
     let holds_nul = |text: &[u8]| text.contains(&0);
     let bad_name = |name: &str| name.is_empty() || name.contains('=') || holds_nul(name.as_bytes());
-    if spec.v != VERSION {
+    if !spec.is_known() {
         return Err(HostError::Spec("its version is unknown"));
     }
     if spec.argv.is_empty() || spec.argv.iter().any(|word| holds_nul(word.as_encoded_bytes())) {
@@ -84,6 +94,9 @@ fn check(spec: &Spec) -> Result<(), HostError> {
     if spec.env.iter().any(|(name, value)| bad_name(name) || holds_nul(value.as_bytes())) {
         return Err(HostError::Spec("its environment holds an impossible name or value"));
     }
+    if spec.terminal.is_some_and(|size| !size.is_possible()) {
+        return Err(HostError::Spec("its terminal is not 2 to 1000 columns and rows in size"));
+    }
     Ok(())
 }
 
@@ -94,6 +107,13 @@ fn make_lock(folder: &Folder) -> io::Result<File> {
     lock.try_lock()?;
     folder.rename(&temporary, folder::LOCK)?;
     Ok(lock)
+}
+
+/// Writes a file whose name is made durable with that of the spec.
+fn write_file(folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let mut file = folder.create(name, OFlags::EXCL)?;
+    file.write_all(bytes)?;
+    file.sync_all()
 }
 
 fn write_spec(folder: &Folder, spec: &Spec) -> io::Result<()> {

@@ -7,25 +7,41 @@
 //! | `lock` | held by the host with flock; alive means exactly that |
 //! | `spec.json` | what to run, written before the host is launched |
 //! | `started` | made with `O_EXCL` by the host just before exec, or by a [`fence`]: whoever makes it decides |
-//! | `output.log` | the tail of what the child printed, readable while it runs |
+//! | `output.log` | what the child printed, readable while it runs: the tail of a pipe, the newest segment of a terminal |
+//! | `output-<start>.log` | older segments of a terminal's output, named by the offset of their first byte |
+//! | `screen.json` | the last screen of a terminal |
 //! | `receipt.json` | how it ended, written into space reserved before exec |
-//! | `sock` | hello and kill, while the host lives |
+//! | `sock` | while the host lives: see, type, end |
 //! | `cgroup` | where its control group is, if there is one |
+//!
+//! Its status is published beside it, in `status/`, if the spec says so.
 //!
 //! So a start happens at most once, whatever dies when; see [`Standing`] for what can be found afterwards.
 
+mod answers;
+mod body;
+mod caller;
 mod door;
 mod end;
-mod folder;
-mod launch;
+pub(crate) mod folder;
+mod frame;
+mod keeper;
+pub(crate) mod launch;
 mod life;
+mod outbox;
+mod pipe;
+mod publisher;
 mod receipt;
 mod setup;
 mod spec;
-mod standing;
+pub(crate) mod standing;
 mod tail;
+mod terminal;
+mod tools;
+mod typing;
+mod words;
 
-pub use end::{EndError, end};
+pub use end::{EndError, Kill, end, kill};
 pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};

@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::folder::{self, Folder};
-use super::spec::{Stored, VERSION};
+use super::spec::Stored;
 use super::standing::{self, Loaded};
 use crate::{point, sys};
 
@@ -16,17 +16,17 @@ pub(super) struct Ground {
     pub(super) folder: Folder,
     pub(super) stored: Stored,
     /// Held until the process ends.
-    pub(super) _lock: File,
+    pub(super) lock: File,
 }
 
-/// Takes the lock from standard input, leaves terminal, session and working directory, and reads the spec.
+/// Takes the lock from standard input and nothing else from whoever launched us, leaves terminal, session and working directory, and reads the spec.
 pub(super) fn detach(path: &Path) -> io::Result<Ground> {
+    sys::close_inherited_descriptors()?;
     let lock: File = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?.into();
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
-    sys::keep_descriptors_from_children()?;
     // Whoever leads a session already needs no new one.
     rustix::process::setsid().ok();
     let folder = Folder::open(path)?.ok_or(io::ErrorKind::NotFound)?;
@@ -39,12 +39,12 @@ pub(super) fn detach(path: &Path) -> io::Result<Ground> {
     }
     point("host.locked");
     std::env::set_current_dir("/")?;
-    Ok(Ground { stored: read_spec(&folder)?, folder, _lock: lock })
+    Ok(Ground { stored: read_spec(&folder)?, folder, lock })
 }
 
 fn read_spec(folder: &Folder) -> io::Result<Stored> {
     match standing::load_spec(folder)? {
-        Loaded::Value(stored) if stored.spec.v == VERSION => Ok(stored),
+        Loaded::Value(stored) if stored.spec.is_known() => Ok(stored),
         Loaded::Value(_) => {
             Err(io::Error::new(io::ErrorKind::InvalidData, "the version of the spec is unknown"))
         }

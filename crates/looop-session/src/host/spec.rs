@@ -1,21 +1,28 @@
 //! What a host is asked to run, and what it says at the end.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Ended, text};
+use crate::{Ended, Size, text};
 
-/// The version of the files in a session's folder.
-pub(super) const VERSION: u32 = 1;
+/// The version of the specs we write. Those of version 1, which knows no terminal, are read too.
+pub(super) const VERSION: u32 = 2;
+/// The version of receipts.
+pub(super) const RECEIPT_VERSION: u32 = 1;
 /// How much output is kept unless the spec says otherwise.
 const OUTPUT_KEEP: u64 = 64 << 10;
+/// How much output of a terminal is kept unless the spec says otherwise.
+const TERMINAL_KEEP: u64 = 64 << 20;
 
-/// What to run. Its standard input is empty; standard output and standard error are one stream.
+/// What to run.
+///
+/// Without a terminal its standard input is empty, and standard output and standard error are one stream.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug)]
 pub struct Spec {
-    /// The version of this form: 1.
+    /// The version of this form: 2.
     pub v: u32,
     /// The program and its arguments.
     #[serde(with = "text::list")]
@@ -34,13 +41,34 @@ pub struct Spec {
     /// Program names that are left alone once they left the process group they were started in.
     #[serde(default)]
     pub spare: Vec<String>,
+    /// The size of its terminal; without one it gets pipes.
+    #[serde(default)]
+    pub terminal: Option<Size>,
+    /// Whether its status is published in the folder `status` beside its own.
+    #[serde(default)]
+    pub publish: bool,
+    /// What whoever started it wants to find again in its status.
+    #[serde(default)]
+    pub notes: BTreeMap<String, String>,
 }
 
 impl Spec {
-    /// A command without deadline that spares nobody; 64 KiB of its output are kept.
+    /// A command on pipes, without deadline, that spares nobody; 64 KiB of its output are kept.
     pub fn new(argv: Vec<OsString>, cwd: PathBuf, env: Vec<(String, String)>) -> Self {
         let (deadline_ms, output_keep, spare) = (None, OUTPUT_KEEP, Vec::new());
-        Self { v: VERSION, argv, cwd, env, deadline_ms, output_keep, spare }
+        let (terminal, publish, notes) = (None, false, BTreeMap::new());
+        Self { v: VERSION, argv, cwd, env, deadline_ms, output_keep, spare, terminal, publish, notes }
+    }
+
+    /// The same in a terminal of this size: 64 MiB of its output are kept, and its status is published.
+    #[must_use]
+    pub fn in_terminal(self, size: Size) -> Self {
+        Self { terminal: Some(size), publish: true, output_keep: TERMINAL_KEEP, ..self }
+    }
+
+    /// Whether we know its form.
+    pub(super) fn is_known(&self) -> bool {
+        (1..=VERSION).contains(&self.v)
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::de::DeserializeOwned;
 
 use super::folder::{self, Folder};
-use super::spec::{Receipt, Stored, VERSION};
+use super::spec::{RECEIPT_VERSION, Receipt, Stored};
 
 /// What a fence writes into `started`.
 const FENCED: &str = "fenced\n";
@@ -68,7 +68,7 @@ pub fn standing(folder: &Path) -> io::Result<Standing> {
 /// What the files say when no host lives.
 fn verdict(folder: &Folder) -> io::Result<Standing> {
     Ok(match load::<Receipt>(folder, folder::RECEIPT)? {
-        Loaded::Value(receipt) if receipt.v == VERSION => Standing::Ended(receipt),
+        Loaded::Value(receipt) if receipt.v == RECEIPT_VERSION => Standing::Ended(receipt),
         Loaded::Value(receipt) => Standing::Corrupt(format!("{}: version {}", folder::RECEIPT, receipt.v)),
         Loaded::Corrupt(why) => Standing::Corrupt(why),
         Loaded::Absent => match read_started(folder)? {
@@ -78,6 +78,16 @@ fn verdict(folder: &Folder) -> io::Result<Standing> {
             Loaded::Corrupt(why) => Standing::Corrupt(why),
         },
     })
+}
+
+/// Whether the lock is held.
+pub(crate) fn is_held(folder: &Folder) -> io::Result<bool> {
+    Ok(matches!(look_at_lock(folder)?, Lock::Held))
+}
+
+/// What a session left that is not alive: how it stands by its files alone.
+pub(crate) fn remains(folder: &Folder) -> io::Result<Standing> {
+    verdict(folder)
 }
 
 fn look_at_lock(folder: &Folder) -> io::Result<Lock> {

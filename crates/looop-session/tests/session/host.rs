@@ -63,7 +63,7 @@ fn specs_that_nobody_could_run_are_refused() {
     let ground = Ground::new();
     let good = ground.spec("true");
     let cases = [
-        looop_session::Spec { v: 2, ..good.clone() },
+        looop_session::Spec { v: 3, ..good.clone() },
         looop_session::Spec { argv: vec![], ..good.clone() },
         looop_session::Spec { argv: vec!["a\0b".into()], ..good.clone() },
         looop_session::Spec { cwd: "here".into(), ..good.clone() },
@@ -224,9 +224,9 @@ fn the_socket_speaks_its_version_and_no_path_is_too_long() {
         answer
     };
     assert_eq!(say("{\"do\":\"hello\"}\n"), format!("{{\"v\":1,\"pid\":{}}}\n", launched.pid()));
-    assert!(say("{\"v\":2,\"do\":\"kill\"}\n").contains("version 2 is not 1"));
+    assert!(say("{\"v\":3,\"do\":\"kill\"}\n").contains("version 3 is not known"));
     assert!(say("{\"do\":\"dance\"}\n").starts_with("{\"v\":1,\"ok\":false,\"error\":"));
-    assert!(say("nonsense\n").starts_with("{\"v\":1,\"ok\":false,\"error\":"));
+    assert!(say("nonsense\n").starts_with("{\"v\":2,\"ok\":false,\"error\":"));
     assert_eq!(host::standing(&folder).unwrap(), Standing::Live);
     assert_eq!(say("{\"v\":1,\"do\":\"kill\"}\n"), "{\"v\":1,\"ok\":true}\n");
     // The end of the call is the end of the host.

@@ -3,8 +3,19 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod batch;
+mod client;
 #[cfg(debug_assertions)]
 mod crash;
 mod host;
+mod kill;
+mod old_host;
+mod starts;
+mod status;
 mod support;
+mod talk;
+mod terminal;
 mod torture;
+mod torture_ground;
+mod torture_terminal;
+mod typing;
+mod viewers;
