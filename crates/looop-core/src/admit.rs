@@ -5,14 +5,17 @@ use std::collections::BTreeMap;
 use crate::gate::Limits;
 use crate::ledger::state::{Deciding, Ledger};
 use crate::model::digest::Digest;
-use crate::model::letter::Ask;
+use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::{Move, Object, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
 use crate::schedule::{Missed, Schedule, When, parse_cron, parse_moment};
 use crate::time::{Now, machine_text};
+use crate::world::fleet::Worker;
 use crate::world::observation::{Doc, Docs};
 use crate::world::probe::is_overdue;
+
+pub(crate) mod workers;
 
 /// Shortest interval that a decider may ask for.
 const SHORTEST_NUDGE_S: u64 = 5;
@@ -56,6 +59,13 @@ pub enum Admission {
     Execute(Box<Plan>),
     /// It is refused.
     Reject(String),
+    /// It is refused, and a person is asked.
+    Ask {
+        /// Why.
+        reason: String,
+        /// The question, planned.
+        instead: Box<Plan>,
+    },
     /// It came too late.
     Overtaken(String),
 }
@@ -68,9 +78,22 @@ pub fn admit(cx: &Context<'_>, proposal: Proposal) -> Admission {
     if let Some(reason) = unfair(cx, &proposal) {
         return Admission::Reject(reason);
     }
+    if let Some(question) = workers::instead(cx, &proposal) {
+        return ask_instead(cx, question);
+    }
     match plan(cx, proposal) {
         Ok(plan) => Admission::Execute(Box::new(plan)),
         Err(reason) => Admission::Reject(reason),
+    }
+}
+
+/// Refuses and asks. The question is the loop's own.
+fn ask_instead(cx: &Context<'_>, question: Proposal) -> Admission {
+    let reason = "its workers come to nothing; a person is asked".to_owned();
+    let cx = Context { author: Author::Builtin, rests: None, ..*cx };
+    match plan(&cx, question) {
+        Ok(plan) => Admission::Ask { reason, instead: Box::new(plan) },
+        Err(error) => Admission::Reject(error),
     }
 }
 
@@ -92,6 +115,15 @@ fn overtaken(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
         if rests.goals.get(goal.as_str()).copied() != now {
             return meanwhile(&format!("goal {goal}"));
         }
+    }
+    if let Some(id) = workers::named(&proposal.action) {
+        let path = worker_path(id.as_str());
+        let now = cx.docs.fleet.latest(id.as_str()).map(worker_digest);
+        return if rests.files.get(&path).copied() == now {
+            None
+        } else {
+            meanwhile(&format!("worker {id}"))
+        };
     }
     match object {
         Object::Sensor(_) | Object::Schedule(_) => {
@@ -122,6 +154,8 @@ fn unfair(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
 fn plan(cx: &Context<'_>, proposal: Proposal) -> Result<Plan, String> {
     let Proposal { action, journal, goal, next_interval_s, .. } = proposal;
     let action = fixed(cx, action)?;
+    let goal =
+        goal.or_else(|| if let Move::StartWorker { goal, .. } = &action { goal.clone() } else { None });
     let longest = cx.limits.max_next_interval.as_secs().max(SHORTEST_NUDGE_S);
     let mut plan = Plan {
         act: Act::Nothing,
@@ -212,9 +246,7 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         | Move::SteerSession { .. }
         | Move::SendKey { .. }
         | Move::RestartSession { .. }
-        | Move::KillWorker { .. } => {
-            Some(format!("{} is not available yet in this version", action.action()))
-        }
+        | Move::KillWorker { .. } => workers::fault(cx, action),
         Move::Noop { .. } | Move::WriteSchedule { .. } => None,
     }
 }
@@ -232,13 +264,14 @@ fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
         let after = content(plan).map(|bytes| Digest::of(&bytes));
         return Ok(Act::File { path, before: digest_of(cx.docs, object), after });
     }
+    if let Some(act) = workers::act(cx, plan) {
+        return Ok(act);
+    }
     if matches!(plan.action, Move::RunShell { .. } | Move::SendNotification { .. }) {
         return Ok(Act::Hosted { session: session_name(cx.ledger, "move") });
     }
     if matches!(plan.action, Move::AskHuman { .. }) {
-        let id = ask_id(cx.ledger);
-        let after = Some(Digest::of(&ask_bytes(plan, &id)));
-        return Ok(Act::File { path: format!("asks/{id}.json"), before: None, after });
+        return Ok(ask_act(cx.ledger, plan));
     }
     Ok(Act::Nothing)
 }
@@ -246,6 +279,18 @@ fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
 /// The name of the next hosted session that is no worker's.
 pub fn session_name(ledger: &Ledger, what: &str) -> String {
     format!("{what}~{}", ledger.sessions + 1)
+}
+
+/// A planned question of the loop's own, with its letter fixed.
+pub(crate) fn asking(ledger: &Ledger, plan: Plan) -> Plan {
+    let act = ask_act(ledger, &plan);
+    Plan { act, ..plan }
+}
+
+fn ask_act(ledger: &Ledger, plan: &Plan) -> Act {
+    let id = ask_id(ledger);
+    let after = Some(Digest::of(&ask_bytes(plan, &id)));
+    Act::File { path: format!("asks/{id}.json"), before: None, after }
 }
 
 fn ask_id(ledger: &Ledger) -> String {
@@ -308,13 +353,24 @@ pub fn rests(ledger: &Ledger, deciding: &Deciding) -> Rests {
     }
 }
 
-/// Digests of the sensors and schedules, by path.
+fn worker_path(id: &str) -> String {
+    format!("worker/{id}")
+}
+
+/// What a decision about a worker rests on: which session it is, and whether it runs.
+fn worker_digest(worker: &Worker) -> Digest {
+    Digest::of_parts(&[worker.session.as_bytes(), worker.state.word().as_bytes()])
+}
+
+/// Digests of the sensors and schedules, by path, and of the workers.
 pub fn file_digests(docs: &Docs) -> BTreeMap<String, Digest> {
     let sensors = docs.sensors.values().filter_map(|s| Some((format!("sensors/{}", s.file), s.digest?)));
     let schedules = docs.schedules.iter();
     let schedules =
         schedules.filter_map(|(name, doc)| Some((format!("schedules/{name}.json"), doc.digest()?)));
-    sensors.chain(schedules).collect()
+    let workers = docs.fleet.newest().into_values();
+    let workers = workers.map(|worker| (worker_path(&worker.id), worker_digest(worker)));
+    sensors.chain(schedules).chain(workers).collect()
 }
 
 /// The bytes that a plan puts into its file. The same plan always gives the same bytes, also after a crash.
@@ -355,6 +411,8 @@ fn ask_bytes(plan: &Plan, id: &str) -> Vec<u8> {
         reference: reference.clone(),
         goal: plan.goal.clone(),
         asked: plan.at.wall,
+        kind: AskKind::Question,
+        proposal: None,
     })
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::admit::workers::{fruitless_ask, is_fruitless};
+use crate::gate::Limits;
 use crate::ledger::state::{GoalRecord, Ledger};
 use crate::model::goal::{self, Goal};
 use crate::model::moves::{Move, Proposal};
@@ -10,6 +12,7 @@ use crate::model::name::Name;
 use crate::model::outcome::Ended;
 use crate::time::{Now, span_text};
 use crate::world::condition;
+use crate::world::fleet::is_worker_id;
 use crate::world::observation::{Checked, Doc, Observation};
 use crate::world::reading::Reading;
 
@@ -106,8 +109,14 @@ pub enum Idle {
     Waits(String),
     /// It is ready and has no recipe.
     NoRecipe(String),
-    /// It is ready and its recipe is a worker.
-    NeedsWorker(String),
+    /// It is ready, and this session works on it.
+    Worked(String),
+    /// It is ready, and this session has claimed it.
+    Claimed(String),
+    /// It is ready, its recipe is a worker, and no runner can start one.
+    NoRunner(String),
+    /// It is ready, its recipe is a worker, and so many live already.
+    NoRoom(usize),
     /// Its file cannot be used.
     Broken(String),
 }
@@ -123,9 +132,12 @@ impl Idle {
             Self::Prose => "it is prose: only a model can serve it".to_owned(),
             Self::Waits(ask) => format!("it waits for your answer to {ask}"),
             Self::NoRecipe(why) => format!("{why}, and it has no recipe: only a model can serve it"),
-            Self::NeedsWorker(why) => {
-                format!("{why}, and its recipe is a worker, which this version cannot start")
+            Self::Worked(session) => format!("worker {session} is on it"),
+            Self::Claimed(session) => format!("{session} has claimed it"),
+            Self::NoRunner(why) => {
+                format!("{why}, and no runner can start its worker; set runners.<name>.interactive")
             }
+            Self::NoRoom(cap) => format!("it waits for room: max_workers is {cap}"),
         }
     }
 
@@ -136,7 +148,8 @@ impl Idle {
             Self::NotDue(_) | Self::Unmet(_) => "not due",
             Self::Waits(_) => "waiting for your answer",
             Self::Prose | Self::NoRecipe(_) => "for a model to serve",
-            Self::NeedsWorker(_) => "for a worker to serve",
+            Self::Worked(_) | Self::Claimed(_) => "being worked on",
+            Self::NoRunner(_) | Self::NoRoom(_) => "for a worker to serve",
             Self::CheckError(_) | Self::NeverDue | Self::Broken(_) => "broken",
         }
     }
@@ -166,7 +179,7 @@ pub fn choose(
     ledger: &Ledger,
     seen: &Observation,
     readings: &BTreeMap<String, Reading>,
-    now: &Now,
+    (now, limits): (&Now, &Limits),
 ) -> Choice {
     let mut standings = BTreeMap::new();
     let mut best: Option<(Rank, String, Goal)> = None;
@@ -174,7 +187,7 @@ pub fn choose(
         let (parsed, standing) = match doc {
             Doc::Text { text, .. } => {
                 let parsed = goal::parse(text);
-                let standing = standing(ledger, id, &parsed, seen.checks.get(id), readings, now);
+                let standing = standing(ledger, (id, &parsed), seen, readings, (now, limits));
                 (parsed, standing)
             }
             Doc::Broken { error } => (Goal::default(), Standing::Not(Idle::Broken(error.clone()))),
@@ -189,7 +202,8 @@ pub fn choose(
         standings.insert(id.clone(), standing);
     }
     let pick = best.and_then(|(_, id, goal)| {
-        Some((proposal(&id, &goal, &standings[&id])?, pick_reason(&id, &standings[&id])))
+        let body = seen.docs.goals.get(&id).and_then(Doc::text).map_or("", |text| goal::split(text).1);
+        Some((proposal(&id, (&goal, body), &standings[&id])?, pick_reason(&id, &standings[&id])))
     });
     Choice { pick, standings }
 }
@@ -203,28 +217,32 @@ fn rank(ledger: &Ledger, id: &str, goal: &Goal, now: &Now) -> Rank {
 
 fn standing(
     ledger: &Ledger,
-    id: &str,
-    goal: &Goal,
-    checked: Option<&Checked>,
+    (id, goal): (&str, &Goal),
+    seen: &Observation,
     readings: &BTreeMap<String, Reading>,
-    now: &Now,
+    (now, limits): (&Now, &Limits),
 ) -> Standing {
     let record = ledger.goal(id);
-    let why = match readiness(goal, &record, checked, readings, now) {
+    let why = match readiness(goal, &record, seen.checks.get(id), readings, now) {
         Readiness::Ready(why) => why,
         Readiness::Holds(why) => return Standing::Not(Idle::Holds(why)),
         Readiness::NotDue(left) => return Standing::Not(Idle::NotDue(left)),
         Readiness::Unmet(when) => return Standing::Not(Idle::Unmet(when)),
         Readiness::CheckError(error) => return Standing::Not(Idle::CheckError(error)),
-        Readiness::Prose if goal.run.is_some() => return Standing::Not(Idle::NeverDue),
+        Readiness::Prose if goal.run.is_some() || goal.worker.is_some() => {
+            return Standing::Not(Idle::NeverDue);
+        }
         Readiness::Prose => return Standing::Not(Idle::Prose),
     };
     if let Some(ask) = &record.ask {
         return Standing::Not(Idle::Waits(ask.clone()));
     }
+    if let Some(idle) = taken(id, seen) {
+        return Standing::Not(idle);
+    }
     match (&goal.run, &goal.worker) {
         (None, None) => Standing::Not(Idle::NoRecipe(why)),
-        (None, Some(_)) => Standing::Not(Idle::NeedsWorker(why)),
+        (None, Some(_)) => with_worker(ledger, id, seen, (why, limits)),
         (Some(_), _) if record.attempts >= ATTEMPTS => {
             let last = record.last.as_deref().unwrap_or("no result");
             Standing::Exhausted(format!("{why} after {} attempts; the last: {last}", record.attempts))
@@ -233,15 +251,58 @@ fn standing(
     }
 }
 
+/// Who is at a ready goal already: a live worker that serves it, or a live session that claimed it.
+fn taken(id: &str, seen: &Observation) -> Option<Idle> {
+    let fleet = &seen.docs.fleet;
+    let mut live = fleet.workers.values().filter(|worker| worker.state.is_alive());
+    if let Some(worker) = live.find(|worker| worker.goal.as_deref() == Some(id)) {
+        return Some(Idle::Worked(worker.session.clone()));
+    }
+    let claim = seen.letters.claims.get(id).filter(|claim| fleet.holds(&claim.session));
+    claim.map(|claim| Idle::Claimed(claim.session.clone()))
+}
+
+/// The standing of a ready goal whose recipe is a worker.
+fn with_worker(ledger: &Ledger, id: &str, seen: &Observation, (why, limits): (String, &Limits)) -> Standing {
+    let fleet = &seen.docs.fleet;
+    if let Some(worker) = fleet.live(id) {
+        return Standing::Not(Idle::Worked(worker.session.clone()));
+    }
+    if limits.worker_runners.is_empty() {
+        return Standing::Not(Idle::NoRunner(why));
+    }
+    if !is_worker_id(id) {
+        return Standing::Not(Idle::Broken(format!(
+            "no worker can be called {id}, so its recipe cannot be served"
+        )));
+    }
+    if let Some(cap) = limits.max_workers.filter(|cap| fleet.live_count() >= *cap) {
+        return Standing::Not(Idle::NoRoom(cap));
+    }
+    if is_fruitless(ledger, id) || ledger.goal(id).attempts >= ATTEMPTS {
+        return Standing::Exhausted(format!("{why}, and its workers come to nothing"));
+    }
+    Standing::Servable(why)
+}
+
 fn pick_reason(id: &str, standing: &Standing) -> String {
     format!("goal {id}: {}", standing.text())
 }
 
-fn proposal(id: &str, goal: &Goal, standing: &Standing) -> Option<Proposal> {
+fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Option<Proposal> {
     let name = Name::new(id).ok()?;
-    let action = match standing {
-        Standing::Servable(_) => Move::RunShell { cmd: goal.run.clone()?, reason: None },
-        Standing::Exhausted(why) => Move::AskHuman {
+    let action = match (standing, &goal.run) {
+        (Standing::Servable(_), Some(cmd)) => Move::RunShell { cmd: cmd.clone(), reason: None },
+        (Standing::Servable(_), None) => Move::StartWorker {
+            id: name.clone(),
+            prompt: worker_prompt(id, goal.worker.as_deref()?, body),
+            goal: Some(name.clone()),
+            runner: None,
+            command: None,
+            verify: goal.check.clone(),
+        },
+        (Standing::Exhausted(_), None) => return Some(fruitless_ask(&name)),
+        (Standing::Exhausted(why), Some(_)) => Move::AskHuman {
             prompt: format!(
                 "Goal \"{id}\" does not get there: {why}. Its recipe is `{}`. Mend the goal or the world, then answer \
                  \"again\" to have it tried again, or archive the goal.",
@@ -250,9 +311,14 @@ fn proposal(id: &str, goal: &Goal, standing: &Standing) -> Option<Proposal> {
             options: vec!["again".to_owned()],
             reference: Some(format!("goals/{id}.md")),
         },
-        Standing::Not(_) => return None,
+        (Standing::Not(_), _) => return None,
     };
     Some(Proposal { goal: Some(name), ..Proposal::of(action) })
+}
+
+/// What a worker of a recipe is told: the recipe, and the goal in full.
+fn worker_prompt(id: &str, recipe: &str, body: &str) -> String {
+    format!("{recipe}\n\nThe goal \"{id}\", which you serve:\n\n{}\n", body.trim())
 }
 
 /// One stable line about why there is nothing to do.

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::ledger::entry::{Entry, Line};
 use crate::ledger::fold::apply_line;
 use crate::ledger::state::Ledger;
-use crate::model::plan::Act;
 
 /// Looks for broken invariants in a log that begins with an empty ledger. Each line says one.
 pub fn violations(lines: &[Line]) -> Vec<String> {
@@ -51,7 +50,7 @@ impl Seen {
             }
             Entry::Overtaken { .. } => self.open_run = None,
             Entry::Intended { beat, plan, .. } => {
-                if let Act::Hosted { session } = &plan.act {
+                if let Some(session) = plan.act.starts() {
                     self.fresh_session(seq, session, found);
                 }
                 if let Some(open) = self.open_beat.replace(beat.0) {
@@ -77,6 +76,12 @@ impl Seen {
             | Entry::Asked { .. }
             | Entry::Answered { .. }
             | Entry::Dismissed { .. }
+            | Entry::WorkerStarted { .. }
+            | Entry::WorkerEnded { .. }
+            | Entry::Verified { .. }
+            | Entry::ClaimReaped { .. }
+            | Entry::Told { .. }
+            | Entry::Pruned { .. }
             | Entry::Paused { .. }
             | Entry::Resumed
             | Entry::Dropped { .. }

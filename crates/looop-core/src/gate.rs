@@ -43,6 +43,36 @@ pub struct Limits {
     pub config: Digest,
     /// Most bytes of a brief.
     pub brief_bytes: usize,
+    /// Most workers that live at once, where there is a bound.
+    pub max_workers: Option<usize>,
+    /// For how long a worker may print nothing before it counts as stuck.
+    pub worker_stuck: Duration,
+    /// For how long what an ended worker left is kept.
+    pub session_ttl: Duration,
+    /// Runners that can start a worker; the first is taken where none is named.
+    pub worker_runners: Vec<String>,
+}
+
+impl Default for Limits {
+    /// The bounds of a configuration that says nothing, without a cap on dollars and without a runner.
+    fn default() -> Self {
+        Self {
+            decides_per_hour: 120,
+            daily_usd: None,
+            decide_usd: 1.0,
+            noop_ttl: Duration::from_hours(6),
+            fairness_wait: Duration::from_hours(24),
+            flap_streak: 5,
+            max_next_interval: Duration::from_hours(1),
+            can_notify: false,
+            config: Digest::of(b""),
+            brief_bytes: 1 << 18,
+            max_workers: Some(8),
+            worker_stuck: Duration::from_mins(15),
+            session_ttl: Duration::from_hours(72),
+            worker_runners: Vec::new(),
+        }
+    }
 }
 
 /// Why a beat did nothing.

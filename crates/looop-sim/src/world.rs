@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use looop_core::admit::content;
@@ -33,18 +32,7 @@ type Driven<T> = Result<T, Stopped>;
 
 /// The bounds of a simulated loop.
 pub fn limits() -> Limits {
-    Limits {
-        decides_per_hour: 0,
-        daily_usd: None,
-        decide_usd: 1.0,
-        noop_ttl: Duration::from_hours(6),
-        fairness_wait: Duration::from_hours(24),
-        flap_streak: 5,
-        max_next_interval: Duration::from_hours(1),
-        can_notify: true,
-        config: Digest::of(b"sim"),
-        brief_bytes: 1 << 18,
-    }
+    Limits { decides_per_hour: 0, can_notify: true, config: Digest::of(b"sim"), ..Limits::default() }
 }
 
 /// The clock that simulated worlds share.
@@ -185,7 +173,8 @@ impl<'a> Holder<'a> {
                 self.events.push_back(Event::Asked(id, request, Some(Box::new(docs))));
             }
             Effect::Reply(_, reply) => self.replies.push(*reply),
-            Effect::End(_) | Effect::Exit => {}
+            // No world here has workers.
+            Effect::Reap | Effect::Prune(..) | Effect::End(_) | Effect::Exit => {}
         }
         Ok(true)
     }
@@ -283,6 +272,9 @@ impl<'a> Holder<'a> {
             }
             Act::Nothing | Act::File { .. } | Act::Archive { .. } => {
                 self.writer.perform(plan, content(plan).as_deref(), 20)
+            }
+            Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. } => {
+                Outcome::failed("there are no workers in this world")
             }
         };
         self.events.push_back(Event::Acted(beat, outcome));

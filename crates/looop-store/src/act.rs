@@ -43,7 +43,12 @@ impl Writer {
             Act::Archive { from, to, body } => {
                 check_path(from).and_then(|()| check_path(to)).and_then(|()| self.archive(from, to, *body))
             }
-            Act::Nothing | Act::Hosted { .. } => Err("this is no move of a file".to_owned()),
+            Act::Nothing
+            | Act::Hosted { .. }
+            | Act::Worker { .. }
+            | Act::Typed { .. }
+            | Act::Ended { .. }
+            | Act::Again { .. } => Err("this is no move of a file".to_owned()),
         };
         match done {
             Ok(note) => Outcome::Done { note, shell: None },
@@ -56,7 +61,12 @@ impl Writer {
         let stands = match &plan.act {
             Act::File { path, before, after } => self.file_stands(path, *before, *after),
             Act::Archive { from, to, body } => self.archive_stands(from, to, *body),
-            Act::Nothing | Act::Hosted { .. } => Err("this is no move of a file".to_owned()),
+            Act::Nothing
+            | Act::Hosted { .. }
+            | Act::Worker { .. }
+            | Act::Typed { .. }
+            | Act::Ended { .. }
+            | Act::Again { .. } => Err("this is no move of a file".to_owned()),
         };
         stands.unwrap_or_else(Recovered::Conflict)
     }

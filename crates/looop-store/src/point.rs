@@ -21,6 +21,8 @@ pub const POINTS: &[&str] = &[
     "store.answer-posted",
     "store.ask-moved",
     "store.answer-moved",
+    "store.tell-taken",
+    "store.unclaimed",
     "store.snapshot-renamed",
 ];
 

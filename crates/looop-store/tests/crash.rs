@@ -15,6 +15,7 @@ use looop_core::model::moves::Move;
 use looop_core::model::plan::{Act, Author, Plan};
 use looop_core::time::Stamp;
 use looop_store::log::LOG_FILES_KEPT;
+use looop_store::mail::{Lease, NewAsk};
 use looop_store::{POINTS, Reader, Recovered, Writer};
 
 const AT: Stamp = Stamp { wall: 1_800_000_000_000, up: 1, boot: 1 };
@@ -106,6 +107,36 @@ fn scenario(root: &Path) {
     writer.write_snapshot("sensor-a", b"{}").unwrap();
     writer.post_answer("p-1", "yes", AT.wall).unwrap();
     writer.settle("p-1", AT.wall).unwrap();
+    workers_letters(&writer);
+}
+
+const LEASE: Lease<'_> = Lease { nonce: "1", wall: AT.wall, alive: &|_| true };
+
+/// A worker asks and collects the answer, hears what it was told, claims and gives back.
+fn workers_letters(writer: &Writer) {
+    let new = NewAsk { from: "w~1", prompt: "Well?", ..NewAsk::default() };
+    let ask = writer.post_ask(&new, AT.wall).unwrap().ask.id;
+    writer.post_answer(&ask, "yes", AT.wall).unwrap();
+    writer.collect(&ask, AT.wall).unwrap();
+    writer.post_tell("w~1", "look", AT.wall).unwrap();
+    assert_eq!(writer.take_tells("w~1").tells.len(), 1);
+    writer.claim("repo", "w~1", &LEASE).unwrap();
+    writer.unclaim("repo", Some("w~1"), &LEASE).unwrap();
+}
+
+/// Whatever came of it, the worker that asks again gets the answer, a message is heard once, and the claim is free.
+fn check_workers_letters(writer: &Writer, at: &str) {
+    let letters = writer.letters();
+    let new = NewAsk { from: "w~1", prompt: "Well?", ..NewAsk::default() };
+    let posted = writer.post_ask(&new, AT.wall).unwrap();
+    assert_eq!(posted.resumed, letters.asks.contains_key(&posted.ask.id), "{at}");
+    if !letters.answers.contains_key(&posted.ask.id) {
+        writer.post_answer(&posted.ask.id, "yes", AT.wall).unwrap_or_else(|error| panic!("{at}: {error}"));
+    }
+    assert_eq!(writer.answer_of(&posted.ask.id).value().unwrap().text, "yes", "{at}");
+    writer.collect(&posted.ask.id, AT.wall).unwrap();
+    assert_eq!(writer.take_tells("w~1").tells.len(), letters.tells.len(), "{at}");
+    writer.claim("repo", "w~1", &LEASE).unwrap_or_else(|error| panic!("{at}: {error}"));
 }
 
 /// What the child left is whole: the log opens, every move is done or to do, and all of it can be brought to its end.
@@ -131,6 +162,7 @@ fn check(root: &Path, at: &str) {
         root.join("mail.d/p-1.answer.json").exists() && root.join("mail.d/p-1.ask.json").exists(),
         "{at}"
     );
+    check_workers_letters(&writer, at);
     let kept = writer.playbook_history().unwrap();
     assert_eq!(std::fs::read(root.join("playbook.d").join(&kept[0])).unwrap(), b"first", "{at}");
 }

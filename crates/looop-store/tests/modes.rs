@@ -10,6 +10,7 @@ use looop_core::model::moves::Move;
 use looop_core::model::plan::{Act, Author, Plan, RunId};
 use looop_core::time::Stamp;
 use looop_store::Reader;
+use looop_store::mail::{Lease, NewAsk};
 
 fn write(path: &str, bytes: &[u8]) -> Plan {
     let act = Act::File { path: path.to_owned(), before: None, after: Some(Digest::of(bytes)) };
@@ -31,6 +32,9 @@ fn furnish(root: &Path) {
         assert!(writer.perform(&write(path, bytes), Some(bytes), 5).is_done());
     }
     writer.post_answer("p-1", "yes", 1).unwrap();
+    writer.post_ask(&NewAsk { from: "w~1", prompt: "?", ..NewAsk::default() }, 1).unwrap();
+    writer.post_tell("w~1", "x", 1).unwrap();
+    writer.claim("repo", "w~1", &Lease { nonce: "1", wall: 1, alive: &|_| true }).unwrap();
     writer.append_journal("- x").unwrap();
     writer.write_snapshot("sensor-a", b"{}").unwrap();
     writer.make_run(RunId(1), b"x").unwrap();

@@ -32,7 +32,19 @@ pub(crate) fn limits(config: &Config) -> Limits {
         can_notify: config.notification.is_some(),
         config: Digest::of(format!("{config:?}").as_bytes()),
         brief_bytes: usize::try_from(config.prompt_max_bytes).unwrap_or(usize::MAX),
+        max_workers: config.max_workers.map(|cap| usize::try_from(cap).unwrap_or(usize::MAX)),
+        worker_stuck: config.worker_stuck,
+        session_ttl: config.session_ttl,
+        worker_runners: worker_runners(config),
     }
+}
+
+/// The runners that can start a worker, the one that is taken where none is named first.
+fn worker_runners(config: &Config) -> Vec<String> {
+    let first = config.worker_runner();
+    let able = config.runners.iter().filter(|(_, runner)| runner.interactive.is_some());
+    let rest = able.map(|(name, _)| name.as_str()).filter(|name| Some(*name) != first);
+    first.into_iter().chain(rest).map(str::to_owned).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "amounts of money stay far below 2^52 micro-dollars")]

@@ -132,7 +132,7 @@ fn what_cannot_be_served_says_why() {
         ("prose", "only a model can serve it"),
         ("odd", "its check gave exit 7"),
         ("never", "give it a check, an every or a when"),
-        ("worker", "this version cannot start"),
+        ("worker", "no runner can start its worker"),
     ] {
         let said = profile.run(&["why", goal]).ok().stdout;
         assert!(said.contains(why), "{goal}: {said}");

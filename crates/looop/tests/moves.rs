@@ -332,18 +332,18 @@ fn a_bad_schedule_is_refused_and_says_why() {
 }
 
 #[test]
-fn worker_moves_are_not_available_yet() {
+fn worker_moves_without_a_runner_or_a_worker_are_refused() {
     let cases = [
-        json!({"action": "start_worker", "id": "w", "prompt": "do it"}),
-        json!({"action": "steer_session", "id": "w", "input": "go on"}),
-        json!({"action": "send_key", "id": "w", "keys": ["Escape"]}),
-        json!({"action": "restart_session", "id": "w"}),
-        json!({"action": "kill_worker", "id": "w"}),
+        (json!({"action": "start_worker", "id": "w", "prompt": "do it"}), "no runner can start a worker"),
+        (json!({"action": "steer_session", "id": "w", "input": "go on"}), "there is no worker"),
+        (json!({"action": "send_key", "id": "w", "keys": ["Escape"]}), "there is no worker"),
+        (json!({"action": "restart_session", "id": "w"}), "there is no worker"),
+        (json!({"action": "kill_worker", "id": "w"}), "there is no worker"),
     ];
-    for decision in cases {
+    for (decision, why) in cases {
         let profile = decided(&decision);
         let beat = profile.beat();
-        assert!(beat.code == 1 && beat.stdout.contains("not available yet"), "{decision}: {beat:?}");
+        assert!(beat.code == 1 && beat.stdout.contains(why), "{decision}: {beat:?}");
     }
 }
 

@@ -1,5 +1,7 @@
 //! Admission: what is carried out and how, what is refused, and what came too late.
 
+mod workers;
+
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -10,7 +12,7 @@ use crate::engine::tests::limits;
 use crate::gate::Limits;
 use crate::ledger::state::{AskRecord, Deciding, GoalRecord, Ledger};
 use crate::model::digest::Digest;
-use crate::model::letter::Ask;
+use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::Proposal;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
 use crate::schedule::{Missed, Schedule, When};
@@ -96,7 +98,9 @@ impl Desk {
     fn plan(&self, proposal: Value) -> Plan {
         match self.judge(proposal) {
             Admission::Execute(plan) => *plan,
-            Admission::Reject(reason) | Admission::Overtaken(reason) => panic!("{reason}"),
+            Admission::Reject(reason) | Admission::Overtaken(reason) | Admission::Ask { reason, .. } => {
+                panic!("{reason}")
+            }
         }
     }
 
@@ -104,6 +108,7 @@ impl Desk {
         match self.judge(proposal) {
             Admission::Reject(reason) => reason,
             Admission::Overtaken(what) => panic!("{what}"),
+            Admission::Ask { instead, .. } => panic!("{instead:?}"),
             Admission::Execute(plan) => panic!("{plan:?}"),
         }
     }
@@ -112,7 +117,7 @@ impl Desk {
         match self.judge(proposal) {
             Admission::Overtaken(reason) => Some(reason),
             Admission::Execute(_) => None,
-            Admission::Reject(reason) => panic!("{reason}"),
+            Admission::Reject(reason) | Admission::Ask { reason, .. } => panic!("{reason}"),
         }
     }
 }
@@ -205,7 +210,7 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
         (json!({"action": "remove_sensor", "name": "s"}), "there is no sensor s"),
         (json!({"action": "drop_schedule", "name": "s"}), "there is no schedule s"),
         (json!({"action": "ask_human", "prompt": " "}), "the question is empty"),
-        (json!({"action": "kill_worker", "id": "w"}), "kill_worker is not available yet in this version"),
+        (json!({"action": "kill_worker", "id": "w"}), "there is no worker \"w\""),
     ];
     for (proposal, reason) in table {
         assert_eq!(refuse(proposal.clone()), reason, "{proposal}");
@@ -367,7 +372,8 @@ fn a_goal_that_is_no_longer_there_cannot_be_passed_over() {
 fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
     let mut desk = Desk::model();
     desk.ledger.asks_made = 2;
-    let pending = AskRecord { from: "w".into(), prompt: String::new(), goal: None, at: ago(0), asked: 0 };
+    let (from, prompt, kind) = ("w".to_owned(), String::new(), AskKind::Question);
+    let pending = AskRecord { from, prompt, goal: None, kind, at: ago(0), asked: 0 };
     desk.ledger.asks.insert("ask-3".into(), pending);
     let plan = desk.plan(json!({
         "action": "ask_human", "prompt": "Really?", "options": ["yes"], "ref": "goals/g.md", "goal_served": "g",
@@ -380,10 +386,12 @@ fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
         v: 1,
         id: "ask-4".into(),
         from: "pulse".into(),
+        kind: AskKind::Question,
         prompt: "Really?".into(),
         options: vec!["yes".into()],
         reference: Some("goals/g.md".into()),
         goal: Some("g".into()),
+        proposal: None,
         asked: noon().wall,
     };
     assert_eq!(ask, expected);

@@ -4,6 +4,7 @@ use super::escape::{count, line, quoted};
 use super::input::Input;
 use super::section::{Item, Section, Topic, Trust};
 use crate::model::goal;
+use crate::world::baseline::Change;
 use crate::world::observation::Doc;
 use crate::world::reading::{self, Reading};
 
@@ -96,11 +97,8 @@ pub(super) fn changes(input: &Input<'_>) -> Section {
     let lines: Vec<String> = input.changes.iter().map(|change| line(&change.text(), KIB)).collect();
     let mut items = Vec::new();
     if !lines.is_empty() {
-        let trust = if input.changes.iter().all(|change| change.reading().is_none()) {
-            Trust::Looop
-        } else {
-            Trust::External
-        };
+        let trust =
+            if input.changes.iter().all(Change::is_own_words) { Trust::Looop } else { Trust::External };
         items.push(Item::new("changes", "", trust, &lines.join("\n"), CHANGES).fact(count(lines.len())));
     }
     if let Some(forced) = input.forced {

@@ -3,12 +3,15 @@
 use super::io::{Effect, Reply, RequestId};
 use super::machine::Engine;
 use crate::admit::session_name;
+use crate::admit::workers::next_session;
 use crate::ledger::entry::{Cause, Entry};
+use crate::ledger::state::Ledger;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan};
 use crate::time::{Now, minute_text};
 use crate::world::baseline::Change;
+use crate::world::fleet::{Fleet, worker_of};
 
 /// Longest journal text.
 const JOURNAL_CHARS: usize = 500;
@@ -17,7 +20,7 @@ impl Engine {
     /// Writes down what is about to be done, then has it done. A noop is over at once.
     pub(super) fn intend(
         &mut self,
-        plan: Plan,
+        mut plan: Plan,
         context: Option<(Cause, Vec<Change>, Option<String>)>,
         now: &Now,
     ) {
@@ -25,6 +28,7 @@ impl Engine {
             (Author::Decider(_), Some(deciding)) => deciding.beat,
             _ => self.next_beat(),
         };
+        plan.act.typed_in(beat);
         let (cause, changes, why) = match context {
             Some((cause, changes, why)) => (Some(cause), changes, why),
             None => (None, Vec::new(), None),
@@ -52,6 +56,8 @@ impl Engine {
         if let Some(line) = journal {
             self.push(Effect::Journal(line));
         }
+        self.note_start(&acting.plan.act, &outcome, now);
+        self.forget_asks(&acting.plan.act, &outcome, now);
         if let Some(id) = self.act_waiter.take() {
             self.reply_made(id, beat, &acting.plan, outcome);
         }
@@ -60,28 +66,43 @@ impl Engine {
 
     fn reply_made(&mut self, id: RequestId, beat: BeatId, plan: &Plan, outcome: Outcome) {
         let session = match &plan.act {
-            Act::Hosted { session } => Some(session.clone()),
+            Act::Hosted { session }
+            | Act::Worker { session, .. }
+            | Act::Typed { session, .. }
+            | Act::Ended { session, .. }
+            | Act::Again { session, .. } => Some(session.clone()),
             Act::Nothing | Act::File { .. } | Act::Archive { .. } => None,
         };
         self.reply(id, Reply::Made { beat, session, summary: plan.action.summary(), outcome });
     }
 
-    /// A hosted move that never ran is started anew, under a name of its own.
+    /// A hosted move or a worker that never ran is started anew, under a name of its own.
     pub(super) fn act_never_ran(&mut self, beat: BeatId, now: &Now) {
-        if self.ledger.acting.as_ref().is_none_or(|acting| acting.beat != beat) {
-            return;
-        }
+        let Some(acting) = self.ledger.acting.clone().filter(|acting| acting.beat == beat) else { return };
         if self.stopping {
             let reason = "the loop ended before it ran".to_owned();
             return self.acted(beat, Outcome::failed(reason), now);
         }
-        let session = session_name(&self.ledger, "move");
+        let session = match &acting.plan.act {
+            Act::Worker { session, .. } | Act::Again { session, .. } => next_of(&self.ledger, session),
+            Act::Nothing
+            | Act::Hosted { .. }
+            | Act::Typed { .. }
+            | Act::Ended { .. }
+            | Act::File { .. }
+            | Act::Archive { .. } => session_name(&self.ledger, "move"),
+        };
         self.log(Entry::Restarted { beat, session }, now);
         if let Some(acting) = &self.ledger.acting {
             let effect = Effect::Act(beat, acting.plan.clone());
             self.push(effect);
         }
     }
+}
+
+/// The session after one that never ran, of the same worker.
+fn next_of(ledger: &Ledger, session: &str) -> String {
+    next_session(ledger, &Fleet::default(), worker_of(session))
 }
 
 /// The line that a person reads. A decider's silent noop leaves none.

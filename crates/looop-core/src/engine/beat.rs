@@ -1,9 +1,11 @@
 //! From what was seen to the decision to act, to ask, or to do nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::io::{DecideOrder, Effect, Reply};
+use super::letters::{News, letters};
 use super::machine::{Engine, Look};
+use super::workers::ends;
 use crate::admit::{Admission, Context, admit, file_digests, session_name};
 use crate::brief;
 use crate::builtin::{self, Choice, Readiness};
@@ -17,7 +19,7 @@ use crate::model::plan::{Author, RunId};
 use crate::time::Now;
 use crate::world::baseline::{Change, Delta, Items, diff, items, shown};
 use crate::world::observation::{Doc, Observation};
-use crate::world::probe::{is_overdue, ready_goals, with_probes};
+use crate::world::probe::{is_overdue, ready_goals, that_matter, with_probes};
 use crate::world::reading::Reading;
 
 /// What a beat works with.
@@ -44,13 +46,13 @@ impl Engine {
     }
 
     pub(super) fn sensed(&mut self, seen: &Observation, now: &Now) {
-        if let Some(error) = seen.broken.first() {
+        if let Some(error) = seen.broken.first().or(seen.docs.fleet.fault.as_ref()) {
             // What was not seen must not look as if it were gone.
             return self.blind(error.clone(), now);
         }
         let Some(look) = self.look.take() else { return };
         self.note_policy(&seen.docs);
-        let before = self.fold_letters(seen, look.wet, now);
+        let before = self.fold_news(seen, look.wet, now);
         let readings = with_probes(&self.ledger, seen, now, &self.setup.limits);
         let items = items(&seen.docs, &readings);
         let changes = diff(&self.ledger.baseline, &items);
@@ -72,9 +74,10 @@ impl Engine {
         }
     }
 
-    /// Letters become entries. A dry run sees the same and leaves no trace: it gets the ledger to go back to.
-    fn fold_letters(&mut self, seen: &Observation, wet: bool, now: &Now) -> Option<Ledger> {
-        let (entries, settled) = letters(&self.ledger, seen);
+    /// Letters and the ends of workers become entries. A dry run sees the same and leaves no trace: it gets the ledger to go back to.
+    fn fold_news(&mut self, seen: &Observation, wet: bool, now: &Now) -> Option<Ledger> {
+        let News { mut entries, settled } = letters(&self.ledger, seen);
+        entries.extend(ends(&self.ledger, seen));
         if !wet {
             let before = self.ledger.clone();
             for entry in &entries {
@@ -88,6 +91,7 @@ impl Engine {
         for ask in settled {
             self.push(Effect::Settle(ask));
         }
+        self.tidy(seen, now);
         None
     }
 
@@ -143,7 +147,15 @@ impl Engine {
             self.last_failed = true;
             return self.skip(scene, Why::BadFile { error }, None, now);
         }
-        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, now);
+        if !self.stopping
+            && self.ledger.acting.is_none()
+            && let Some((plan, why)) = self.errand(scene.seen, now)
+        {
+            let context = (scene.look.cause, shown(&scene.changes), Some(why));
+            return self.intend(plan, Some(context), now);
+        }
+        let limits = &self.setup.limits;
+        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, (now, limits));
         let may_act = self.setup.builtin && !self.stopping && paused(&self.ledger, now).is_none();
         if may_act
             && self.ledger.acting.is_none()
@@ -162,9 +174,13 @@ impl Engine {
                     let context = (scene.look.cause, shown(&scene.changes), Some(why));
                     return self.intend(*plan, Some(context), now);
                 }
-                Admission::Reject(error) | Admission::Overtaken(error) => {
+                Admission::Ask { reason: error, .. }
+                | Admission::Reject(error)
+                | Admission::Overtaken(error) => {
                     let why = Why::NothingReady { reason: format!("{why}, but {error}") };
-                    return self.skip(scene, why, None, now);
+                    if self.paid().is_none() {
+                        return self.skip(scene, why, None, now);
+                    }
                 }
             }
         }
@@ -239,10 +255,11 @@ impl Engine {
 
     fn brief(&self, scene: &Scene<'_>, forced: Option<&Force>, now: &Now) -> String {
         let fairness = self.fairness(scene, now);
+        let readings = that_matter(&scene.readings, &scene.changes);
         let input = brief::Input {
             ledger: &self.ledger,
             docs: &scene.seen.docs,
-            readings: &scene.readings,
+            readings: &readings,
             changes: &scene.changes,
             flapping: &flappers(&self.ledger, &self.setup.limits),
             forced,
@@ -251,7 +268,8 @@ impl Engine {
             limits: &self.setup.limits,
             secret: scene.seen.secret,
             catalogue_in_text: true,
-            workers_available: false,
+            workers_available: !self.setup.limits.worker_runners.is_empty()
+                || !scene.seen.docs.fleet.workers.is_empty(),
         };
         brief::compose(&input).render()
     }
@@ -274,10 +292,15 @@ impl Engine {
     }
 
     fn dry_run(&self, scene: &Scene<'_>, now: &Now) -> Reply {
-        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, now);
-        let verdict = match (&choice.pick, bad_file(scene.seen)) {
-            (_, Some(error)) => format!("would do nothing: {error}"),
-            (Some((proposal, why)), None) if self.setup.builtin && paused(&self.ledger, now).is_none() => {
+        let limits = &self.setup.limits;
+        let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, (now, limits));
+        let errand = self.errand(scene.seen, now);
+        let verdict = match (&choice.pick, bad_file(scene.seen), errand) {
+            (_, Some(error), _) => format!("would do nothing: {error}"),
+            (_, None, Some((plan, why))) => format!("the loop itself would {}: {why}", plan.action.action()),
+            (Some((proposal, why)), None, None)
+                if self.setup.builtin && paused(&self.ledger, now).is_none() =>
+            {
                 format!("the built-in decider would propose {}: {why}", proposal.action.action())
             }
             _ => match self.verdict(scene, &choice, now) {
@@ -319,34 +342,4 @@ fn bad_file(seen: &Observation) -> Option<String> {
         Doc::Broken { error } => Some(error.clone()),
         Doc::Absent | Doc::Text { .. } => None,
     }
-}
-
-/// What letters have to say: new asks, answers, asks whose letter is gone; and the asks whose letters can go.
-fn letters(ledger: &Ledger, seen: &Observation) -> (Vec<Entry>, Vec<String>) {
-    let (mut entries, mut settled) = (Vec::new(), Vec::new());
-    let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
-    for (id, ask) in &seen.letters.asks {
-        // A crash may have come between settling an ask and moving its letters away.
-        if ledger.settled.get(id) == Some(&ask.asked) {
-            settled.push(id.clone());
-        } else if known.insert(id) {
-            let (from, prompt, goal) = (ask.from.clone(), ask.prompt.clone(), ask.goal.clone());
-            entries.push(Entry::Asked { ask: id.clone(), from, prompt, goal, asked: ask.asked });
-        }
-    }
-    for (id, answer) in &seen.letters.answers {
-        if known.contains(id) {
-            entries.push(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
-        }
-        settled.push(id.clone());
-    }
-    // A letter that cannot be read is not gone.
-    let is_broken = |id: &str| {
-        let letter = format!("asks/{id}.json");
-        seen.letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
-    };
-    let gone = ledger.asks.keys().filter(|id| !seen.letters.asks.contains_key(*id));
-    let gone = gone.filter(|id| !seen.letters.answers.contains_key(*id) && !is_broken(id));
-    entries.extend(gone.map(|ask| Entry::Dismissed { ask: ask.clone() }));
-    (entries, settled)
 }

@@ -6,10 +6,10 @@ use super::io::{Effect, Record};
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, rests};
 use crate::intake;
-use crate::ledger::entry::{Entry, FailureKind, Spend};
+use crate::ledger::entry::{Cause, Entry, FailureKind, Spend};
 use crate::ledger::state::Deciding;
 use crate::model::moves::Proposal;
-use crate::model::plan::{Author, RunId};
+use crate::model::plan::{Author, BeatId, RunId};
 use crate::purse;
 use crate::time::Now;
 use crate::world::observation::Docs;
@@ -75,11 +75,10 @@ impl Engine {
         self.log(Entry::Decided { beat, run: deciding.run, proposal, spend }, now);
         match admission {
             Admission::Execute(plan) => self.intend(*plan, None, now),
-            Admission::Reject(reason) => {
-                self.last_failed = true;
-                let reason = format!("{summary}: {reason}");
-                self.last_why = Some(format!("the proposal was refused: {reason}"));
-                self.log(Entry::Rejected { beat, reason, policy: self.policy }, now);
+            Admission::Reject(reason) => self.refuse(beat, &summary, &reason, now),
+            Admission::Ask { reason, instead } => {
+                self.refuse(beat, &summary, &reason, now);
+                self.intend(*instead, Some((Cause::Followup, Vec::new(), Some(reason))), now);
             }
             Admission::Overtaken(reason) => {
                 let reason = format!("{summary}: {reason}");
@@ -87,6 +86,13 @@ impl Engine {
                 self.log(Entry::Overtaken { beat, reason, spend: None }, now);
             }
         }
+    }
+
+    fn refuse(&mut self, beat: BeatId, summary: &str, reason: &str, now: &Now) {
+        self.last_failed = true;
+        let reason = format!("{summary}: {reason}");
+        self.last_why = Some(format!("the proposal was refused: {reason}"));
+        self.log(Entry::Rejected { beat, reason, policy: self.policy }, now);
     }
 
     fn fail_decide(

@@ -37,6 +37,10 @@ pub enum Event {
     Acted(BeatId, Outcome),
     /// A hosted move that the log knows never ran.
     ActNeverRan(BeatId),
+    /// Claims were taken from sessions that have ended: each claim, and who held it.
+    Reaped(Vec<(String, String)>),
+    /// What was kept of ended sessions was removed: for whom, which, and those that could not be with the reason.
+    Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
     /// A verb wants something; with a move come the policy files as they are now.
     Asked(RequestId, Box<Request>, Option<Box<Docs>>),
     /// The loop shall end.
@@ -66,6 +70,10 @@ pub enum Effect {
     Settle(String),
     /// End a hosted session.
     End(String),
+    /// Take claims from sessions that have ended, and put away what they were to be told.
+    Reap,
+    /// Remove what is kept of ended sessions.
+    Prune(Option<RequestId>, Vec<String>),
     /// Ask again with fresh policy files: the request had to wait.
     Again(RequestId, Box<Request>),
     /// Answer a request.
@@ -136,6 +144,12 @@ pub enum Request {
         /// Which.
         ask: String,
     },
+    /// Remove what is kept of ended workers.
+    Prune {
+        /// Of this worker or session only.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<String>,
+    },
 }
 
 /// What comes of a request.
@@ -168,6 +182,13 @@ pub enum Reply {
         summary: String,
         /// What came of it.
         outcome: Outcome,
+    },
+    /// The ended sessions that were kept are gone.
+    Pruned {
+        /// Which.
+        sessions: Vec<String>,
+        /// Those that stay, and why.
+        kept: Vec<(String, String)>,
     },
     /// Done, with nothing to add.
     Done,

@@ -1,6 +1,6 @@
 //! The engine itself: its state, and the way an event takes through it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use super::io::{Effect, Event, Reply, Request, RequestId};
@@ -72,6 +72,8 @@ pub struct Engine {
     pub(super) last_failed: bool,
     pub(super) last_why: Option<String>,
     pub(super) stopping: bool,
+    /// Who waits for a removal, with what they are told to be kept.
+    pub(super) prunings: BTreeMap<RequestId, Vec<(String, String)>>,
     pub(super) out: Out,
 }
 
@@ -101,6 +103,7 @@ impl Engine {
             last_failed: false,
             last_why: None,
             stopping: false,
+            prunings: BTreeMap::new(),
             out: Out::default(),
         }
     }
@@ -122,6 +125,12 @@ impl Engine {
             Event::RunNeverRan(run) => self.run_never_ran(run, now),
             Event::Acted(beat, outcome) => self.acted(beat, outcome, now),
             Event::ActNeverRan(beat) => self.act_never_ran(beat, now),
+            Event::Reaped(claims) => {
+                for (claim, session) in claims {
+                    self.log(Entry::ClaimReaped { claim, session }, now);
+                }
+            }
+            Event::Pruned(id, sessions, failed) => self.pruned(id, sessions, failed, now),
             Event::Asked(id, request, docs) => self.asked(id, *request, docs.as_deref(), now),
             Event::Stop(reason) => self.stop(reason, now),
         }
@@ -255,7 +264,13 @@ impl Engine {
         let deciding = self.ledger.deciding.as_ref().map(|deciding| deciding.session.clone());
         let acting = self.ledger.acting.as_ref().and_then(|acting| match &acting.plan.act {
             Act::Hosted { session } => Some(session.clone()),
-            Act::Nothing | Act::File { .. } | Act::Archive { .. } => None,
+            Act::Nothing
+            | Act::Worker { .. }
+            | Act::Typed { .. }
+            | Act::Ended { .. }
+            | Act::Again { .. }
+            | Act::File { .. }
+            | Act::Archive { .. } => None,
         });
         for session in deciding.into_iter().chain(acting) {
             self.push(Effect::End(session));

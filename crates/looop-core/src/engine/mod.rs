@@ -7,7 +7,9 @@ mod acts;
 mod beat;
 mod decide;
 pub mod io;
+mod letters;
 pub mod machine;
 mod requests;
 #[cfg(test)]
 pub(crate) mod tests;
+mod workers;

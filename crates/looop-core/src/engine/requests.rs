@@ -38,6 +38,10 @@ impl Engine {
                 self.reply(id, Reply::Done);
             }
             Request::Dismiss { ask } => self.dismiss(id, ask, now),
+            Request::Prune { only } => match docs {
+                Some(docs) => self.prune(id, only.as_deref(), docs),
+                None => self.push(Effect::Again(id, Box::new(Request::Prune { only }))),
+            },
         }
     }
 
@@ -60,7 +64,7 @@ impl Engine {
                 self.act_waiter = Some(id);
                 self.intend(*plan, Some((Cause::Person, Vec::new(), None)), now);
             }
-            Admission::Reject(reason) | Admission::Overtaken(reason) => {
+            Admission::Ask { reason, .. } | Admission::Reject(reason) | Admission::Overtaken(reason) => {
                 self.reply(id, Reply::Refused { reason });
             }
         }

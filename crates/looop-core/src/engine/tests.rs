@@ -1,11 +1,20 @@
 //! The engine by scenarios: events in, effects and entries out.
 
 mod acts;
+mod answers;
 mod beats;
+mod corners;
 mod crash;
+mod crew;
 mod decides;
+mod letters;
 mod machine;
+mod progress;
+mod prune;
 mod requests;
+mod waking;
+mod walks;
+mod workers;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,16 +51,10 @@ struct World {
 
 pub(crate) fn limits() -> Limits {
     Limits {
-        decides_per_hour: 120,
-        daily_usd: None,
-        decide_usd: 1.0,
-        noop_ttl: Duration::from_hours(6),
-        fairness_wait: Duration::from_hours(24),
-        flap_streak: 5,
-        max_next_interval: Duration::from_hours(1),
         can_notify: true,
         config: Digest::of(b"config"),
-        brief_bytes: 1 << 18,
+        worker_runners: vec!["claude".to_owned()],
+        ..Limits::default()
     }
 }
 
@@ -197,18 +200,15 @@ impl World {
             self.lines,
             "the log survives a round trip"
         );
+        let text = serde_json::to_string(&folded).unwrap();
+        assert_eq!(serde_json::from_str::<Ledger>(&text).unwrap(), folded, "and so does a snapshot");
     }
 
     /// As after a crash: the engine anew, from the log.
     fn crash(&mut self) {
         let mut folded = Ledger::default();
         self.lines.iter().for_each(|line| apply_line(&mut folded, line));
-        let setup = Setup {
-            limits: limits(),
-            builtin: true,
-            paid: vec![PaidDecider { name: "m".into(), free: false }],
-        };
-        self.engine = Engine::new(folded, setup);
+        self.engine = Engine::new(folded, self.engine.setup.clone());
         self.effects.clear();
         let docs = Some(Box::new(self.seen.docs.clone()));
         self.step(Event::Opened(docs));
@@ -352,7 +352,8 @@ fn unusable_and_refused_decisions_execute_nothing() {
         json!({"action": "fly"}),
         json!({"action": "run_shell"}),
         json!({"action": "run_shell", "cmd": 3}),
-        json!({"action": "start_worker", "id": "w", "prompt": "p"}),
+        json!({"action": "start_worker", "id": "w", "prompt": "p", "runner": "nobody"}),
+        json!({"action": "kill_worker", "id": "w"}),
         json!({"action": "archive_goal", "id": "nope"}),
         json!({"action": "drop_schedule", "name": "nope"}),
         json!({"action": "remove_sensor", "name": "x"}),

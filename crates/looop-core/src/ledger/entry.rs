@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::gate::Why;
 use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
 use crate::time::Stamp;
 use crate::world::baseline::{Change, Delta};
+use crate::world::fleet::WorkerState;
 
 /// Version of the log's form.
 pub const LOG_VERSION: u32 = 1;
@@ -301,6 +303,9 @@ pub enum Entry {
         /// The goal that waits for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         goal: Option<String>,
+        /// What is wanted.
+        #[serde(default)]
+        kind: AskKind,
         /// When, as the letter says, in milliseconds since the epoch.
         asked: i64,
     },
@@ -315,6 +320,53 @@ pub enum Entry {
     Dismissed {
         /// Which.
         ask: String,
+    },
+    /// A session of a worker has been started.
+    WorkerStarted {
+        /// Which.
+        session: String,
+        /// The goal that it serves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+    },
+    /// A session of a worker has ended.
+    WorkerEnded {
+        /// Which.
+        session: String,
+        /// How.
+        state: WorkerState,
+    },
+    /// The command that proves a worker's work was run after its end.
+    Verified {
+        /// Of which session.
+        session: String,
+        /// Whether the work is proven.
+        pass: bool,
+        /// How the command ended, and what it printed last.
+        text: String,
+    },
+    /// A claim was taken from a session that has ended.
+    ClaimReaped {
+        /// Which claim.
+        claim: String,
+        /// Who held it.
+        session: String,
+    },
+    /// A person tells a worker something.
+    Told {
+        /// Which letter.
+        tell: String,
+        /// Who is told.
+        session: String,
+        /// What.
+        text: String,
+        /// When, as the letter says, in milliseconds since the epoch.
+        told: i64,
+    },
+    /// What was kept of ended sessions is gone.
+    Pruned {
+        /// Which.
+        sessions: Vec<String>,
     },
     /// Deciding stops until resumed.
     Paused {
@@ -355,6 +407,12 @@ impl Entry {
             | Self::Asked { .. }
             | Self::Answered { .. }
             | Self::Dismissed { .. }
+            | Self::WorkerStarted { .. }
+            | Self::WorkerEnded { .. }
+            | Self::Verified { .. }
+            | Self::ClaimReaped { .. }
+            | Self::Told { .. }
+            | Self::Pruned { .. }
             | Self::Paused { .. }
             | Self::Resumed
             | Self::Dropped { .. }

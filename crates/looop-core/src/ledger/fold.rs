@@ -8,12 +8,16 @@ use super::state::{
     Skip,
 };
 use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Seen, seen_of};
+use crate::world::fleet::WorkerState;
 use crate::world::probe;
+
+mod workers;
 
 /// Most notes kept for the next brief.
 const NOTES: usize = 20;
@@ -46,7 +50,11 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
                 saw_ready(ledger, ready, at);
             }
         }
-        Entry::Flapping { .. } | Entry::Dropped { .. } | Entry::Stopped { .. } => {}
+        Entry::Flapping { .. }
+        | Entry::WorkerStarted { .. }
+        | Entry::ClaimReaped { .. }
+        | Entry::Dropped { .. }
+        | Entry::Stopped { .. } => {}
         Entry::Skipped { beat, cause, why, sees, .. } => {
             ledger.beats = ledger.beats.max(beat.0);
             ledger.skipped = Some(Skip { beat: *beat, at: *at, cause: *cause, why: why.clone() });
@@ -60,9 +68,12 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         }
         Entry::Intended { beat, plan, .. } => intended(ledger, at, *beat, plan),
         Entry::Restarted { session, .. } => {
-            ledger.sessions += 1;
             if let Some(acting) = &mut ledger.acting {
-                acting.plan.act = Act::Hosted { session: session.clone() };
+                acting.plan.act.moved(session);
+            }
+            match ledger.acting.as_ref().map(|acting| &acting.plan.act) {
+                Some(Act::Worker { .. } | Act::Again { .. }) => workers::numbered(ledger, session),
+                _ => ledger.sessions += 1,
             }
         }
         Entry::Finished { beat, outcome, journal, policy } => {
@@ -77,17 +88,25 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
                 finished(ledger, at, &acting, outcome, *policy);
             }
         }
-        Entry::Asked { ask, from, prompt, goal, asked: when } => {
-            asked(ledger, at, (ask, *when), (from, prompt), goal.as_deref());
+        Entry::Asked { ask, from, prompt, goal, kind, asked: when } => {
+            asked(ledger, at, (ask, *when, *kind), (from, prompt), goal.as_deref());
         }
         Entry::Answered { ask, text } => {
             let record = settle_ask(ledger, ask);
-            let prompt = record.map(|record| record.prompt).unwrap_or_default();
-            note(ledger, NoteKind::Answer { ask: ask.clone(), prompt, text: text.clone() });
+            let of_worker = record.as_ref().is_some_and(|record| ledger.workers.contains_key(&record.from));
+            // What a worker asked is told to the worker, not to the decider.
+            if !of_worker {
+                let prompt = record.map(|record| record.prompt).unwrap_or_default();
+                note(ledger, NoteKind::Answer { ask: ask.clone(), prompt, text: text.clone() });
+            }
         }
         Entry::Dismissed { ask } => {
             settle_ask(ledger, ask);
         }
+        Entry::WorkerEnded { session, state } => workers::ended(ledger, session, state),
+        Entry::Verified { session, pass, .. } => workers::verified(ledger, session, *pass),
+        Entry::Told { tell, told, .. } => workers::told(ledger, tell, *told),
+        Entry::Pruned { sessions } => workers::pruned(ledger, sessions),
         Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
         Entry::Resumed => ledger.paused = None,
     }
@@ -212,8 +231,10 @@ fn deciding_seq(ledger: &Ledger, run: RunId) -> u64 {
 
 fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
     ledger.beats = ledger.beats.max(beat.0);
-    if matches!(plan.act, Act::Hosted { .. }) {
-        ledger.sessions += 1;
+    match &plan.act {
+        Act::Hosted { .. } => ledger.sessions += 1,
+        Act::Worker { session, .. } | Act::Again { session, .. } => workers::numbered(ledger, session),
+        Act::Nothing | Act::Typed { .. } | Act::Ended { .. } | Act::File { .. } | Act::Archive { .. } => {}
     }
     if matches!(plan.action, Move::AskHuman { .. }) {
         ledger.asks_made += 1;
@@ -247,17 +268,20 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 }
             }
             wrote(ledger, plan);
+            workers::done(ledger, at, plan);
             if let Move::AskHuman { prompt, .. } = &plan.action
                 && let Act::File { path, .. } = &plan.act
             {
                 let id = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
-                asked(ledger, at, (&id, plan.at.wall), ("pulse", prompt), plan.goal.as_deref());
+                let ask = (id.as_str(), plan.at.wall, AskKind::Question);
+                asked(ledger, at, ask, ("pulse", prompt), plan.goal.as_deref());
                 if plan.author != Author::Person {
                     ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
                 }
             }
         }
         Outcome::Failed { reason, .. } => {
+            workers::not_started(ledger, at, plan, WorkerState::Spawn(reason.clone()));
             let text = format!("{}: {reason}", plan.action.summary());
             if own {
                 fail(ledger, at, &text, policy);
@@ -267,6 +291,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
             }
         }
         Outcome::Interrupted { reason } => {
+            workers::not_started(ledger, at, plan, WorkerState::Lost);
             note(ledger, NoteKind::Interrupted { reason: format!("{}: {reason}", plan.action.summary()) });
         }
     }
@@ -298,7 +323,12 @@ fn wrote(ledger: &mut Ledger, plan: &Plan) {
     let (path, after) = match &plan.act {
         Act::File { path, after, .. } => (path, *after),
         Act::Archive { from, .. } => (from, None),
-        Act::Nothing | Act::Hosted { .. } => return,
+        Act::Nothing
+        | Act::Hosted { .. }
+        | Act::Worker { .. }
+        | Act::Typed { .. }
+        | Act::Ended { .. }
+        | Act::Again { .. } => return,
     };
     let own = matches!(plan.author, Author::Decider(_));
     match after {
@@ -317,7 +347,7 @@ fn wrote(ledger: &mut Ledger, plan: &Plan) {
 fn asked(
     ledger: &mut Ledger,
     at: &Stamp,
-    (ask, asked): (&str, i64),
+    (ask, asked, kind): (&str, i64, AskKind),
     (from, prompt): (&str, &str),
     goal: Option<&str>,
 ) {
@@ -325,7 +355,7 @@ fn asked(
     if let Some(id) = &goal {
         ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
     }
-    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, at: *at, asked };
+    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, kind, at: *at, asked };
     ledger.asks.insert(ask.to_owned(), record);
 }
 
@@ -333,7 +363,7 @@ fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
     for record in ledger.goals.values_mut() {
         if record.ask.as_deref() == Some(ask) {
             record.ask = None;
-            record.attempts = 0;
+            (record.attempts, record.fruitless) = (0, 0);
         }
     }
     let record = ledger.asks.remove(ask)?;

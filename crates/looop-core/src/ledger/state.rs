@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::entry::{Cause, Force};
 use crate::gate::Why;
 use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
 use crate::model::outcome::Ended;
-use crate::model::plan::{BeatId, Plan, RunId};
+use crate::model::plan::{Author, BeatId, Plan, RunId};
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Items};
+use crate::world::fleet::WorkerState;
 
 /// All that the loop remembers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -70,6 +72,44 @@ pub struct Ledger {
     pub skipped: Option<Skip>,
     /// Dollars by local day, the newest days.
     pub spend: BTreeMap<String, DaySpend>,
+    /// Sessions of workers, as long as something of them is kept.
+    pub workers: BTreeMap<String, WorkerRecord>,
+    /// The highest number that a session of each worker had, also of those of which nothing is kept.
+    pub generations: BTreeMap<String, u64>,
+    /// Answers that were brought to a worker which had died, by ask: the session that was told.
+    pub redelivered: BTreeMap<String, String>,
+    /// Tells that were noted lately.
+    pub tells: BTreeMap<String, i64>,
+}
+
+/// A session of a worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkerRecord {
+    /// The goal that it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// The command that proves its work done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<String>,
+    /// Who wanted it.
+    pub author: Author,
+    /// When it was started.
+    pub at: Stamp,
+    /// How it ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<WorkerState>,
+    /// Whether its work was proven, if that was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proven: Option<bool>,
+    /// The answered ask that it was started to be told of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<String>,
+    /// Whether a person was asked about its death.
+    #[serde(default)]
+    pub mourned: bool,
+    /// Whether a move ended it: nobody waits for the answers to what it asked.
+    #[serde(default)]
+    pub discharged: bool,
 }
 
 /// A decide under way.
@@ -142,6 +182,8 @@ pub struct GoalRecord {
     pub ready: Option<Stamp>,
     /// Moves for it since it last held.
     pub attempts: u32,
+    /// Workers in a row for it that ended without proof of their work.
+    pub fruitless: u32,
     /// How the last move for it ended.
     pub last: Option<String>,
     /// The ask that it waits for.
@@ -166,6 +208,9 @@ pub struct AskRecord {
     pub prompt: String,
     /// The goal that waits for it.
     pub goal: Option<String>,
+    /// What is wanted.
+    #[serde(default)]
+    pub kind: AskKind,
     /// Since when.
     pub at: Stamp,
     /// When it was asked, as its letter says, in milliseconds since the epoch.

@@ -1,8 +1,29 @@
-//! Letters: asks and answers, one file each.
+//! Letters: asks, answers, tells and claims, one file each.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-/// A question that only a person can settle.
+/// What an ask wants of the person.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AskKind {
+    /// An answer in words.
+    #[default]
+    Question,
+    /// That they attach to the session. Whoever attaches has settled it.
+    Flag,
+    /// Their consent to a move.
+    Proposal,
+}
+
+impl AskKind {
+    /// Whether it is a question, which most asks are.
+    pub fn is_question(&self) -> bool {
+        *self == Self::Question
+    }
+}
+
+/// Something that only a person can settle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
     /// Version of the stored form.
@@ -11,7 +32,10 @@ pub struct Ask {
     pub id: String,
     /// Who asks: `pulse`, or a worker's session.
     pub from: String,
-    /// The question.
+    /// What it wants.
+    #[serde(default, skip_serializing_if = "AskKind::is_question")]
+    pub kind: AskKind,
+    /// The question, the reason of a flag, or what a proposed move would do.
     pub prompt: String,
     /// Answers to choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -22,6 +46,9 @@ pub struct Ask {
     /// The goal that waits for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// The move that a proposal proposes, as it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proposal: Option<Value>,
     /// When, in milliseconds since the epoch.
     pub asked: i64,
 }
@@ -37,4 +64,34 @@ pub struct Answer {
     pub text: String,
     /// When, in milliseconds since the epoch.
     pub answered: i64,
+}
+
+/// What a person tells a worker, unasked. It is for one session and no later one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tell {
+    /// Version of the stored form.
+    pub v: u32,
+    /// Its id, also the file's stem.
+    pub id: String,
+    /// The session that it is for.
+    pub to: String,
+    /// The message.
+    pub text: String,
+    /// When, in milliseconds since the epoch.
+    pub sent: i64,
+}
+
+/// What a session has taken for itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Version of the stored form.
+    pub v: u32,
+    /// What is claimed, also the file's stem.
+    pub name: String,
+    /// The session that holds it.
+    pub session: String,
+    /// Since when, in milliseconds since the epoch.
+    pub ts: i64,
+    /// Tells this lease from every other one of that name.
+    pub nonce: String,
 }

@@ -84,21 +84,30 @@ pub enum Move {
         /// Key names.
         keys: Vec<String>,
     },
-    /// End a worker and start it again.
+    /// End a worker, if it lives, and start it again.
     RestartSession {
         /// Which worker.
         id: Name,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Also while it waits on a person. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     /// End a worker.
     KillWorker {
         /// Which worker.
         id: Name,
+        /// Others that are ended at the same time. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<Name>,
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
+        /// Also while it waits on a person. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        force: bool,
     },
     /// Reach the person.
     SendNotification {
@@ -274,8 +283,13 @@ impl Move {
             Self::StartWorker { id, goal: None, .. } => format!("started worker {id}"),
             Self::SteerSession { id, input } => format!("typed into {id}: {}", one_line(input, 80)),
             Self::SendKey { id, keys } => format!("pressed {} in {id}", keys.join(" ")),
-            Self::RestartSession { id, reason } => with_reason(&format!("restarted {id}"), reason.as_deref()),
-            Self::KillWorker { id, reason } => with_reason(&format!("killed {id}"), reason.as_deref()),
+            Self::RestartSession { id, reason, .. } => {
+                with_reason(&format!("restarted {id}"), reason.as_deref())
+            }
+            Self::KillWorker { id, also, reason, .. } => {
+                let all: Vec<&str> = std::iter::once(id).chain(also).map(Name::as_str).collect();
+                with_reason(&format!("killed {}", one_line(&all.join(", "), 200)), reason.as_deref())
+            }
             Self::SendNotification { message, .. } => format!("notified: {}", one_line(message, 120)),
             Self::AskHuman { prompt, .. } => format!("asked: {}", one_line(prompt, 120)),
             Self::WriteSchedule { name, .. } => format!("wrote schedule {name}"),

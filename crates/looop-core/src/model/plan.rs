@@ -71,6 +71,42 @@ pub enum Act {
         /// Digest of the file after.
         after: Option<Digest>,
     },
+    /// A worker's session is started; its fence decides what a crash means.
+    Worker {
+        /// The session, `<id>~<n>`.
+        session: String,
+        /// The command that proves its work done: the move's own, else the goal's check.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verify: Option<String>,
+        /// The repository that it gets a worktree of.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repo: Option<String>,
+    },
+    /// Something is typed into a session. Its host remembers the input, so that it is typed once.
+    Typed {
+        /// The session.
+        session: String,
+        /// The id of the input.
+        input: String,
+    },
+    /// Sessions are ended. To do it again does no harm.
+    Ended {
+        /// The session.
+        session: String,
+        /// Others that are ended at the same time.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        also: Vec<String>,
+    },
+    /// A session is ended, if it lives, and its task is begun anew in another.
+    Again {
+        /// The session whose task it is.
+        from: String,
+        /// The new session.
+        session: String,
+        /// The answered asks that the new session is told of.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        asks: Vec<String>,
+    },
     /// A goal moves to the archive.
     Archive {
         /// Path below the profile.
@@ -80,6 +116,55 @@ pub enum Act {
         /// Digest of the body.
         body: Digest,
     },
+}
+
+impl Act {
+    /// The session that this starts, if it starts one.
+    pub fn starts(&self) -> Option<&str> {
+        match self {
+            Self::Hosted { session } | Self::Worker { session, .. } | Self::Again { session, .. } => {
+                Some(session)
+            }
+            Self::Nothing
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::File { .. }
+            | Self::Archive { .. } => None,
+        }
+    }
+
+    /// Whether this works with a session.
+    pub fn touches(&self, name: &str) -> bool {
+        match self {
+            Self::Hosted { session } | Self::Worker { session, .. } | Self::Typed { session, .. } => {
+                session == name
+            }
+            Self::Ended { session, also } => session == name || also.iter().any(|other| other == name),
+            Self::Again { from, session, .. } => from == name || session == name,
+            Self::Nothing | Self::File { .. } | Self::Archive { .. } => false,
+        }
+    }
+
+    /// Names what is typed after the beat that it is typed in: no other input has that name.
+    pub fn typed_in(&mut self, beat: BeatId) {
+        if let Self::Typed { input, .. } = self {
+            *input = format!("beat-{beat}");
+        }
+    }
+
+    /// The same in another session, because it never ran in the first.
+    pub fn moved(&mut self, to: &str) {
+        match self {
+            Self::Hosted { session } | Self::Worker { session, .. } | Self::Again { session, .. } => {
+                to.clone_into(session);
+            }
+            Self::Nothing
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::File { .. }
+            | Self::Archive { .. } => {}
+        }
+    }
 }
 
 /// An admitted move.

@@ -3,19 +3,22 @@
 use serde_json::{Map, Value, json};
 
 use crate::ledger::entry::{Cause, Entry, Line, Spend};
+use crate::model::letter::AskKind;
 use crate::model::outcome::Outcome;
 use crate::model::plan::BeatId;
 use crate::time::machine_text;
 use crate::world::baseline::Change;
+use crate::world::fleet::worker_of;
 
 /// Version of the events' form.
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 22] = [
+pub const EVENT_NAMES: [&str; 29] = [
     "answered",
     "asked",
     "beat_started",
+    "claim_reaped",
     "decide_started",
     "decided",
     "dismissed",
@@ -26,7 +29,9 @@ pub const EVENT_NAMES: [&str; 22] = [
     "intended",
     "interrupted",
     "overtaken",
+    "parked",
     "paused",
+    "pruned",
     "rejected",
     "restarted",
     "resumed",
@@ -35,6 +40,10 @@ pub const EVENT_NAMES: [&str; 22] = [
     "skipped",
     "spend",
     "stopped",
+    "told",
+    "verify",
+    "worker_ended",
+    "worker_started",
 ];
 
 /// The events of one append.
@@ -110,16 +119,53 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
                 if matches!(outcome, Outcome::Interrupted { .. }) { "interrupted" } else { "finished" };
             vec![(name, json!({"beat": beat, "outcome": outcome, "journal": journal}))]
         }
-        Entry::Asked { ask, from, prompt, goal, .. } => {
-            vec![("asked", json!({"ask": ask, "from": from, "prompt": prompt, "goal": goal}))]
+        Entry::Asked { ask, from, prompt, goal, kind, .. } => {
+            let name = if *kind == AskKind::Proposal { "parked" } else { "asked" };
+            let flag = (*kind == AskKind::Flag).then_some(true);
+            vec![(name, json!({"ask": ask, "from": from, "prompt": prompt, "goal": goal, "flag": flag}))]
         }
         Entry::Answered { ask, text } => vec![("answered", json!({"ask": ask, "text": text}))],
         Entry::Dismissed { ask } => vec![("dismissed", json!({"ask": ask}))],
+        Entry::WorkerStarted { .. }
+        | Entry::WorkerEnded { .. }
+        | Entry::Verified { .. }
+        | Entry::ClaimReaped { .. }
+        | Entry::Told { .. }
+        | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
         Entry::Paused { until } => vec![("paused", json!({"until": until.map(machine_text)}))],
         Entry::Resumed => vec![("resumed", json!({}))],
         Entry::Dropped { what } => vec![("dropped", json!({"what": what}))],
         Entry::Stopped { reason } => vec![("stopped", json!({"reason": reason}))],
     }
+}
+
+/// What an entry about workers says.
+fn of_worker(entry: &Entry) -> Option<Named> {
+    let of = |session: &str| json!({"worker": worker_of(session), "session": session});
+    Some(if let Entry::WorkerStarted { session, goal } = entry {
+        ("worker_started", with(of(session), json!({"goal": goal})))
+    } else if let Entry::WorkerEnded { session, state } = entry {
+        let fields = json!({"state": state.word(), "exit_code": state.exit_code(), "text": state.text()});
+        ("worker_ended", with(of(session), fields))
+    } else if let Entry::Verified { session, pass, text } = entry {
+        ("verify", with(of(session), json!({"pass": pass, "text": text})))
+    } else if let Entry::ClaimReaped { claim, session } = entry {
+        ("claim_reaped", json!({"claim": claim, "session": session}))
+    } else if let Entry::Told { tell, session, text, .. } = entry {
+        ("told", json!({"tell": tell, "session": session, "text": text}))
+    } else if let Entry::Pruned { sessions } = entry {
+        ("pruned", json!({"sessions": sessions}))
+    } else {
+        return None;
+    })
+}
+
+/// Two objects in one.
+fn with(mut fields: Value, more: Value) -> Value {
+    if let (Value::Object(fields), Value::Object(more)) = (&mut fields, more) {
+        fields.extend(more);
+    }
+    fields
 }
 
 fn started(beat: BeatId, cause: Cause, changes: &[Change]) -> Named {

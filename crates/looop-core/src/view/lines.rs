@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 
 use crate::ledger::entry::{Entry, Line};
+use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Author, Plan};
@@ -63,7 +64,35 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
         Entry::Seeded { files } => {
             vec![('+', Tone::Plain, format!("new profile: wrote {}", files.join(", ")))]
         }
-        Entry::Saw { .. } | Entry::Asked { .. } => Vec::new(),
+        Entry::Asked { from, .. } if from == "pulse" => Vec::new(),
+        Entry::Asked { ask, from, prompt, kind, .. } => {
+            let what = match kind {
+                AskKind::Question => "asks you",
+                AskKind::Flag => "wants you at its terminal",
+                AskKind::Proposal => "proposes",
+            };
+            vec![('?', Tone::Ask, format!("{from} {what} ({ask}): {}", one_line(prompt, 400)))]
+        }
+        Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } => Vec::new(),
+        Entry::WorkerEnded { session, state } => {
+            vec![('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))]
+        }
+        Entry::Verified { session, pass: true, .. } => {
+            vec![('✓', Tone::Good, format!("the work of {session} is proven"))]
+        }
+        Entry::Verified { session, pass: false, text } => {
+            vec![('✗', Tone::Bad, format!("the work of {session} is not proven: {}", one_line(text, 200)))]
+        }
+        Entry::ClaimReaped { claim, session } => {
+            vec![('-', Tone::Dim, format!("claim {claim} of {session}, which has ended, is free"))]
+        }
+        Entry::Pruned { sessions } => {
+            vec![(
+                '-',
+                Tone::Dim,
+                format!("removed what was kept of {}", one_line(&sessions.join(", "), 200)),
+            )]
+        }
         Entry::Flapping { reading } => vec![('≈', Tone::Bad, format!("{reading} changes at every beat"))],
         Entry::Skipped { why, .. } => vec![('·', Tone::Dim, why.text(now))],
         Entry::DecideStarted { run, decider, forced, changes, .. } => {

@@ -3,3 +3,6 @@
 pub mod events;
 pub mod lines;
 pub mod status;
+
+#[cfg(test)]
+mod tests;

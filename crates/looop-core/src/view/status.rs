@@ -11,8 +11,9 @@ use crate::ledger::state::Ledger;
 use crate::model::goal;
 use crate::purse;
 use crate::time::{Now, machine_text, span_text};
-use crate::world::observation::{Doc, Observation};
-use crate::world::probe::is_overdue;
+use crate::world::fleet::Worker;
+use crate::world::observation::{Doc, Docs, Observation};
+use crate::world::probe::{Health, is_overdue};
 use crate::world::reading::Reading;
 
 /// The whole status.
@@ -36,6 +37,8 @@ pub struct Status {
     pub paused: Option<String>,
     /// Goals.
     pub goals: Vec<GoalView>,
+    /// The newest session of each worker that is kept.
+    pub workers: Vec<WorkerView>,
     /// Asks that wait for a person.
     pub asks: Vec<AskView>,
     /// Files that cannot be used.
@@ -87,6 +90,39 @@ pub struct GoalView {
     pub overdue: bool,
     /// What is wrong with its front matter.
     pub problems: Vec<String>,
+}
+
+/// A worker's newest session.
+#[derive(Clone, Debug, Serialize)]
+pub struct WorkerView {
+    /// Its id.
+    pub id: String,
+    /// The session.
+    pub session: String,
+    /// `alive`, `exited`, `killed`, `lost`.
+    pub state: &'static str,
+    /// The same in more words.
+    pub text: String,
+    /// Whether it runs.
+    pub alive: bool,
+    /// The exit code, where it has one.
+    pub exit_code: Option<i32>,
+    /// `busy`, `waiting`, `stuck`, `dead`.
+    pub health: &'static str,
+    /// The goal that it serves.
+    pub goal: Option<String>,
+    /// The runner that it was started with.
+    pub runner: Option<String>,
+    /// Whether its work was proven, if that was tried.
+    pub verify: Option<&'static str>,
+    /// The ask that it waits for.
+    pub waits_on: Option<String>,
+    /// For how long it runs, or ran.
+    pub ran_s: u64,
+    /// How long ago it ended.
+    pub ended_ago_s: Option<u64>,
+    /// For how long a live one has printed nothing.
+    pub silent_s: Option<u64>,
 }
 
 /// An ask that waits.
@@ -145,6 +181,13 @@ pub fn status(
         }),
         paused: paused(ledger, now).map(|why| why.text(now)),
         goals: goals(ledger, seen, readings, now, limits),
+        workers: seen
+            .docs
+            .fleet
+            .newest()
+            .into_values()
+            .map(|worker| worker_view(ledger, &seen.docs, worker, (now, limits)))
+            .collect(),
         asks: asks(ledger, now),
         broken: broken(seen),
         failing: readings
@@ -172,7 +215,7 @@ fn goals(
     now: &Now,
     limits: &Limits,
 ) -> Vec<GoalView> {
-    let choice = builtin::choose(ledger, seen, readings, now);
+    let choice = builtin::choose(ledger, seen, readings, (now, limits));
     let view = |(id, doc): (&String, &Doc)| {
         let parsed = goal::parse(doc.text().unwrap_or(""));
         let record = ledger.goal(id);
@@ -187,6 +230,34 @@ fn goals(
         }
     };
     seen.docs.goals.iter().map(view).collect()
+}
+
+/// One session of a worker, for tables and scripts.
+pub fn worker_view(
+    ledger: &Ledger,
+    docs: &Docs,
+    worker: &Worker,
+    (now, limits): (&Now, &Limits),
+) -> WorkerView {
+    let waits_on = docs.waiting.get(&worker.session).filter(|_| worker.state.is_alive());
+    let proven = ledger.workers.get(&worker.session).and_then(|record| record.proven);
+    let seconds = |from: i64, to: i64| u64::try_from(to.saturating_sub(from) / 1000).unwrap_or(0);
+    WorkerView {
+        id: worker.id.clone(),
+        session: worker.session.clone(),
+        state: worker.state.word(),
+        text: worker.state.text(),
+        alive: worker.state.is_alive(),
+        exit_code: worker.state.exit_code(),
+        health: Health::of(worker, waits_on.is_some(), limits).word(),
+        goal: worker.goal.clone(),
+        runner: worker.runner.clone(),
+        verify: proven.map(|pass| if pass { "pass" } else { "fail" }),
+        waits_on: waits_on.cloned(),
+        ran_s: seconds(worker.started, worker.ended.unwrap_or(now.wall)),
+        ended_ago_s: worker.ended.map(|ended| seconds(ended, now.wall)),
+        silent_s: worker.silent_s,
+    }
 }
 
 fn asks(ledger: &Ledger, now: &Now) -> Vec<AskView> {
@@ -210,7 +281,7 @@ fn broken(seen: &Observation) -> Vec<String> {
     let odd = seen.docs.odd.iter().map(|name| format!("goals/{name}: this name cannot be used"));
     let letters = seen.letters.broken.iter().map(|(_, error)| error.clone());
     let unusable = seen.unusable.iter().map(|file| format!("{file}: this name cannot be used"));
-    let folders = seen.broken.iter().cloned();
+    let folders = seen.broken.iter().chain(&seen.docs.fleet.fault).cloned();
     playbook.into_iter().chain(folders).chain(goals).chain(odd).chain(unusable).chain(letters).collect()
 }
 

@@ -25,7 +25,7 @@ pub struct Seen {
     pub value: Option<String>,
 }
 
-/// Items by key: `playbook`, `goal:<id>`, `reading:<name>`.
+/// Items by key: `playbook`, `goal:<id>`, `reading:<name>`, `worker:<id>`, `claim:<name>`.
 pub type Items = BTreeMap<String, Seen>;
 
 /// How to get from one set of items to another. An absent value removes the item.
@@ -78,6 +78,11 @@ impl Change {
         }
     }
 
+    /// Whether nothing in its text was written by a sensor or a worker.
+    pub fn is_own_words(&self) -> bool {
+        !["reading:", "worker:", "claim:"].iter().any(|kind| self.item.starts_with(kind))
+    }
+
     /// The reading that changed, if it is one.
     pub fn reading(&self) -> Option<&str> {
         self.item.strip_prefix("reading:")
@@ -100,14 +105,47 @@ pub fn items(docs: &Docs, readings: &BTreeMap<String, Reading>) -> Items {
         items.insert(format!("goal:{name}"), plain(Digest::of(name.as_bytes())));
     }
     for (name, reading) in readings {
-        items.insert(format!("reading:{name}"), seen_of(reading));
+        match name.as_str() {
+            // A worker and a claim are things of their own: a change of one has its name.
+            "sys-sessions" => {
+                items.extend(rows(reading, "workers", "id").map(|(id, row)| (worker_item(id), row)));
+            }
+            "sys-claims" => {
+                items.extend(
+                    rows(reading, "claims", "name").map(|(name, row)| (format!("claim:{name}"), row)),
+                );
+            }
+            _ => drop(items.insert(format!("reading:{name}"), seen_of(reading))),
+        }
     }
     items
+}
+
+/// The rows of a probe, by what names them. A claim of a worker that the loop's own move started is part of what it
+/// was started for, and marked so.
+fn rows<'a>(
+    reading: &'a Reading,
+    list: &str,
+    key: &'static str,
+) -> impl Iterator<Item = (&'a str, Seen)> + use<'a> {
+    let rows = reading.signal.get(list).and_then(Value::as_array).into_iter().flatten();
+    rows.filter(|row| row.get("own") != Some(&Value::Bool(true)))
+        .filter_map(move |row| Some((row.get(key)?.as_str()?, seen_of_value(row))))
+}
+
+/// The key of a worker's item.
+pub fn worker_item(id: &str) -> String {
+    format!("worker:{id}")
 }
 
 /// A reading as the baseline knows it.
 pub fn seen_of(reading: &Reading) -> Seen {
     Seen { digest: reading.digest(), value: Some(short(&reading.signal)) }
+}
+
+/// One row of a probe as the baseline knows it.
+pub fn seen_of_value(row: &Value) -> Seen {
+    Seen { digest: Digest::of(canonical(row).as_bytes()), value: Some(short(row)) }
 }
 
 fn short(signal: &Value) -> String {

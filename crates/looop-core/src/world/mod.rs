@@ -2,6 +2,7 @@
 
 pub mod baseline;
 pub mod condition;
+pub mod fleet;
 pub mod header;
 pub mod observation;
 pub mod probe;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::tz::TimeZone;
 
+use super::fleet::Fleet;
 use super::reading::Reading;
 use crate::model::digest::Digest;
-use crate::model::letter::{Answer, Ask};
+use crate::model::letter::{Answer, Ask, AskKind, Claim, Tell};
 use crate::model::outcome::Ended;
 use crate::schedule::Schedule;
 
@@ -73,6 +74,12 @@ pub struct Docs {
     pub archive: Vec<String>,
     /// Time zones that schedules or the move at hand name, as far as they exist.
     pub zones: BTreeMap<String, TimeZone>,
+    /// The workers. Not a file, but what moves touch and decisions rest on all the same.
+    pub fleet: Fleet,
+    /// Sessions that wait on a person, with the ask that they wait for.
+    pub waiting: BTreeMap<String, String>,
+    /// Sessions that have not fetched an answer, with the ask that was answered.
+    pub unfetched: BTreeMap<String, String>,
 }
 
 /// A sensor's file.
@@ -129,8 +136,32 @@ pub struct Letters {
     pub asks: BTreeMap<String, Ask>,
     /// Answers by ask.
     pub answers: BTreeMap<String, Answer>,
+    /// Answers that were taken out of the way together with their asks, of asks that the loop still had open.
+    pub collected: BTreeMap<String, Answer>,
+    /// Claims by name.
+    pub claims: BTreeMap<String, Claim>,
+    /// Tells that wait, by id.
+    pub tells: BTreeMap<String, Tell>,
     /// Files that are no letters, with what is wrong.
     pub broken: Vec<(String, String)>,
+}
+
+impl Letters {
+    /// The sessions that wait on a person, each with the ask that it waits for.
+    pub fn waiting(&self) -> BTreeMap<String, String> {
+        let open = self.asks.iter().filter(|(id, ask)| {
+            ask.kind != AskKind::Proposal && ask.from != "pulse" && !self.answers.contains_key(*id)
+        });
+        open.map(|(id, ask)| (ask.from.clone(), id.clone())).collect()
+    }
+
+    /// The sessions that have not fetched an answer, each with the ask that was answered.
+    pub fn unfetched(&self) -> BTreeMap<String, String> {
+        let answered = self.asks.iter().filter(|(id, ask)| {
+            ask.kind == AskKind::Question && ask.from != "pulse" && self.answers.contains_key(*id)
+        });
+        answered.map(|(id, ask)| (ask.from.clone(), id.clone())).collect()
+    }
 }
 
 /// All that a beat saw.
@@ -142,6 +173,8 @@ pub struct Observation {
     pub readings: BTreeMap<String, Reading>,
     /// Results of goals' checks.
     pub checks: BTreeMap<String, Checked>,
+    /// What the commands said that prove the work of workers which have ended, by session.
+    pub proofs: BTreeMap<String, Checked>,
     /// Letters.
     pub letters: Letters,
     /// Files whose names cannot be used; shown, and no target of moves.

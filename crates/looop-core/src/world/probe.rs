@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
+use super::baseline::{Change, worker_item};
+use super::fleet::{Worker, WorkerState};
 use super::observation::{Observation, ScheduleDoc};
 use super::reading::{Reading, Trust};
 use crate::builtin::{Readiness, readiness};
@@ -12,6 +14,7 @@ use crate::ledger::state::Ledger;
 use crate::model::goal;
 use crate::model::moves::one_line;
 use crate::model::outcome::Ended;
+use crate::model::plan::Author;
 use crate::time::{Now, machine_text};
 
 /// The readings of an observation with the probes among them.
@@ -25,7 +28,139 @@ pub fn with_probes(
     readings.insert("sys-goals".to_owned(), goals(ledger, seen, now, limits));
     readings.insert("sys-asks".to_owned(), asks(ledger));
     readings.insert("sys-schedules".to_owned(), schedules(seen, now));
+    readings.insert("sys-sessions".to_owned(), sessions(ledger, seen, limits));
+    readings.insert("sys-claims".to_owned(), claims(ledger, seen));
     readings
+}
+
+/// How a worker is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It works, as far as can be seen.
+    Busy,
+    /// It waits on a person.
+    Waiting,
+    /// It asked for nothing and has printed nothing for a long time.
+    Stuck,
+    /// It has ended.
+    Dead,
+}
+
+impl Health {
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Busy => "busy",
+            Self::Waiting => "waiting",
+            Self::Stuck => "stuck",
+            Self::Dead => "dead",
+        }
+    }
+
+    /// How a worker is, seen from outside.
+    pub fn of(worker: &Worker, waits: bool, limits: &Limits) -> Self {
+        let silent = worker.silent_s.is_some_and(|silent| silent >= limits.worker_stuck.as_secs());
+        match (worker.state.is_alive(), waits) {
+            (false, _) => Self::Dead,
+            (true, true) => Self::Waiting,
+            (true, false) if silent && worker.state != WorkerState::Paused => Self::Stuck,
+            (true, false) => Self::Busy,
+        }
+    }
+}
+
+/// One worker as the probe shows it.
+#[derive(Debug)]
+pub struct WorkerRow<'a> {
+    /// The worker's id.
+    pub id: &'a str,
+    /// How its newest session stands.
+    pub state: &'a WorkerState,
+    /// How it is.
+    pub health: Health,
+    /// The goal that it serves.
+    pub goal: Option<&'a str>,
+    /// Whether its work was proven, if that was tried.
+    pub proven: Option<bool>,
+    /// What it waits for, while it waits on a person.
+    pub note: Option<String>,
+}
+
+impl WorkerRow<'_> {
+    /// The row as JSON.
+    pub fn value(&self) -> Value {
+        let verify = self.proven.map(|pass| if pass { "pass" } else { "fail" });
+        let mut row = json!({
+            "id": self.id,
+            "state": self.state.word(),
+            "alive": self.state.is_alive(),
+            "exit_code": self.state.exit_code(),
+            "health": self.health.word(),
+            "goal": self.goal,
+            "verify": verify,
+        });
+        if let Some(note) = &self.note {
+            row["note"] = note.as_str().into();
+        }
+        row
+    }
+}
+
+fn sessions(ledger: &Ledger, seen: &Observation, limits: &Limits) -> Reading {
+    let fleet = &seen.docs.fleet;
+    let (mut rows, mut since) = (Vec::new(), Map::new());
+    for (id, worker) in fleet.newest() {
+        let ask = seen.docs.waiting.get(&worker.session);
+        let prompt = ask.and_then(|ask| seen.letters.asks.get(ask)).map(|ask| one_line(&ask.prompt, 300));
+        let row = WorkerRow {
+            id,
+            state: &worker.state,
+            health: Health::of(worker, ask.is_some(), limits),
+            goal: worker.goal.as_deref(),
+            proven: ledger.workers.get(&worker.session).and_then(|record| record.proven),
+            note: prompt.filter(|_| worker.state.is_alive()),
+        };
+        rows.push(row.value());
+        let times = json!({
+            "session": worker.session, "started_unix": worker.started / 1000,
+            "ended_unix": worker.ended.map(|ended| ended / 1000),
+        });
+        since.insert(id.to_owned(), times);
+    }
+    let mut signal = json!({"workers": rows});
+    if let Some(fault) = &fleet.fault {
+        signal["error"] = fault.as_str().into();
+    }
+    own(signal, json!({"count": fleet.live_count(), "sessions": since}), Trust::External)
+}
+
+/// The readings as a decider is shown them: of the workers those that live, and those that changed since it last looked.
+pub fn that_matter(readings: &BTreeMap<String, Reading>, changes: &[Change]) -> BTreeMap<String, Reading> {
+    let mut readings = readings.clone();
+    let is_news = |row: &Value| {
+        let id = row.get("id").and_then(Value::as_str).unwrap_or("");
+        changes.iter().any(|change| change.item == worker_item(id))
+    };
+    let rows = readings.get_mut("sys-sessions").and_then(|reading| reading.signal.get_mut("workers"));
+    if let Some(Value::Array(rows)) = rows {
+        rows.retain(|row| row.get("alive") == Some(&Value::Bool(true)) || is_news(row));
+    }
+    readings
+}
+
+/// The claims of live sessions.
+fn claims(ledger: &Ledger, seen: &Observation) -> Reading {
+    let fleet = &seen.docs.fleet;
+    let rows = seen.letters.claims.values().filter(|claim| fleet.holds(&claim.session)).map(|claim| {
+        let own = ledger.workers.get(&claim.session).is_some_and(|record| record.author != Author::Person);
+        let mut row = json!({"name": claim.name, "claim": claim.session});
+        if own {
+            row["own"] = true.into();
+        }
+        row
+    });
+    let rows: Vec<Value> = rows.collect();
+    own(json!({"claims": rows}), Value::Null, Trust::External)
 }
 
 fn own(signal: Value, detail: Value, trust: Trust) -> Reading {
@@ -121,3 +256,6 @@ fn schedules(seen: &Observation, now: &Now) -> Reading {
     }
     own(signal, json!({"next": next}), Trust::Owner)
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,6 +19,8 @@ const GUARDED: &[&str] = &[
     "log",
     "asks",
     "answers",
+    "tells",
+    "claims",
 ];
 
 /// A file or folder of the profile that somebody else could have changed.

@@ -17,6 +17,8 @@ pub const FOLDERS: &[&str] = &[
     "scratch",
     "asks",
     "answers",
+    "tells",
+    "claims",
     "mail.d",
     "snapshots",
     "runs",
@@ -41,6 +43,7 @@ const GITIGNORE: &str = "\
 /tells/
 /claims/
 /spend/
+/work/
 /pulse.log*
 /journal.md.*
 .looop-tmp-*

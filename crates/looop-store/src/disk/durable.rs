@@ -56,6 +56,14 @@ pub fn sweep_temps(disk: &dyn Disk, dir: &str) -> Result<usize, StoreError> {
     Ok(swept)
 }
 
+/// Whether an interrupted write, or one under way, shows in a folder.
+pub fn has_temps(disk: &dyn Disk, dir: &str) -> bool {
+    let is_temp = |listed: &super::kinds::Listed| {
+        listed.name.to_str().is_some_and(|name| name.starts_with(TEMP_PREFIX))
+    };
+    disk.list(dir).value().is_some_and(|listed| listed.iter().any(is_temp))
+}
+
 /// A temp file on its way to its place. Dropped before it got there, it is removed.
 pub(crate) struct Temp<'d> {
     disk: &'d dyn Disk,

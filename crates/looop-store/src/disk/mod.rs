@@ -10,7 +10,7 @@ mod resolve;
 mod stored;
 
 pub use call::{Disk, Held, Links, Locked};
-pub use durable::{TEMP_PREFIX, durable_write, sweep_temps, write_new};
+pub use durable::{TEMP_PREFIX, durable_write, has_temps, sweep_temps, write_new};
 pub(crate) use durable::{Temp, is_taken, join, parent, quick_write};
 pub use files::Files;
 pub use kinds::{Content, Kind, Listed, Meta, Tail, our_uid};

@@ -6,9 +6,13 @@ use std::time::{Duration, Instant};
 use crate::dir::Reader;
 use crate::disk::{Held, Locked};
 
-/// How long a folder's lock is tried for. Whoever holds it writes one small file.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(2);
+/// How long the holder of the profile tries a folder's lock: the loop has other things to do.
+pub(super) const BRIEFLY: Duration = Duration::from_secs(1);
+/// How long a verb tries it. Whoever holds it writes one small file, but many may be waiting.
+pub(super) const PATIENTLY: Duration = Duration::from_secs(10);
+/// The first pause between two tries, and the longest: each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_micros(50);
+const LONGEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// Why a folder's lock was not taken.
 #[derive(Debug, thiserror::Error)]
@@ -32,20 +36,22 @@ pub enum FolderBusy {
 }
 
 /// Takes the lock of a letter folder, which is made if it is absent.
-pub(super) fn lock(reader: &Reader, folder: &str) -> Result<Held, FolderBusy> {
+pub(super) fn lock(reader: &Reader, folder: &str, patience: Duration) -> Result<Held, FolderBusy> {
     let unusable = |source| FolderBusy::Unusable { folder: folder.to_owned(), source };
     if reader.disk().stat(folder).is_absent() {
         reader.disk().make_dir(folder).map_err(unusable)?;
     }
     let path = format!("{folder}/.lock");
     let since = Instant::now();
+    let mut pause = FIRST_PAUSE;
     loop {
         match reader.disk().try_lock(&path).map_err(unusable)? {
             Locked::Ours(held) => return Ok(held),
-            Locked::Theirs(pid) if since.elapsed() >= PATIENCE => {
+            Locked::Theirs(pid) if since.elapsed() >= patience => {
                 return Err(FolderBusy::Held { folder: folder.to_owned(), pid });
             }
-            Locked::Theirs(_) => std::thread::sleep(PAUSE),
+            Locked::Theirs(_) => std::thread::sleep(pause),
         }
+        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }

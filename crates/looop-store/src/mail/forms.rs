@@ -1,7 +1,9 @@
 //! The stored forms of letters, ours and those of looop 0.16 to 1.1.
 
-use looop_core::model::letter::{Answer, Ask};
+use looop_core::model::letter::{Answer, Ask, AskKind, Claim, Tell};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// Version of the stored form.
 pub(super) const VERSION: u32 = 1;
@@ -25,6 +27,24 @@ struct OlderAnswer {
     ts: i64,
 }
 
+#[derive(Deserialize)]
+struct OlderTell {
+    worker: String,
+    msg: String,
+    #[serde(default)]
+    ts: i64,
+}
+
+/// A claim of an older version, in parts written by hand: only the session is sure.
+#[derive(Deserialize)]
+struct OlderClaim {
+    session: String,
+    #[serde(default)]
+    nonce: String,
+    #[serde(default)]
+    ts: i64,
+}
+
 /// A letter and whether an older version wrote it.
 #[derive(Debug, PartialEq)]
 pub(super) struct Found<T> {
@@ -32,24 +52,28 @@ pub(super) struct Found<T> {
     pub(super) older: bool,
 }
 
+/// How the bytes of a letter whose file has this stem become one.
+pub(super) type Parse<T> = fn(stem: &str, bytes: &[u8]) -> Result<Found<T>, String>;
+
 /// Reads an ask whose file has this stem.
 pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
     let value = parse(bytes, "an ask")?;
     if value.get("worker").is_none() {
-        let ask: Ask = serde_json::from_value(value).map_err(|error| format!("is not an ask: {error}"))?;
+        let ask: Ask = typed(value, "an ask")?;
         check(ask.v, stem, &ask.id)?;
         return Ok(Found { letter: ask, older: false });
     }
-    let older: OlderAsk = serde_json::from_value(value).map_err(|error| format!("is not an ask: {error}"))?;
-    let from = older.worker.strip_prefix("looop-").unwrap_or(&older.worker).to_owned();
+    let older: OlderAsk = typed(value, "an ask")?;
     let letter = Ask {
         v: VERSION,
         id: stem.to_owned(),
-        from,
+        from: bare(&older.worker),
+        kind: AskKind::Question,
         prompt: older.prompt,
         options: older.options.unwrap_or_default(),
         reference: older.reference,
         goal: None,
+        proposal: None,
         asked: older.ts.saturating_mul(1000),
     };
     Ok(Found { letter, older: true })
@@ -58,20 +82,57 @@ pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
 /// Reads an answer whose file has this stem.
 pub(super) fn answer(stem: &str, bytes: &[u8]) -> Result<Found<Answer>, String> {
     let value = parse(bytes, "an answer")?;
-    let no_answer = |error: serde_json::Error| format!("is not an answer: {error}");
     if value.get("answer").is_none() {
-        let answer: Answer = serde_json::from_value(value).map_err(no_answer)?;
+        let answer: Answer = typed(value, "an answer")?;
         check(answer.v, stem, &answer.ask)?;
         return Ok(Found { letter: answer, older: false });
     }
-    let older: OlderAnswer = serde_json::from_value(value).map_err(no_answer)?;
+    let older: OlderAnswer = typed(value, "an answer")?;
     let answered = older.ts.saturating_mul(1000);
     let letter = Answer { v: VERSION, ask: stem.to_owned(), text: older.answer, answered };
     Ok(Found { letter, older: true })
 }
 
-fn parse(bytes: &[u8], what: &str) -> Result<serde_json::Value, String> {
+/// Reads a tell whose file has this stem.
+pub(super) fn tell(stem: &str, bytes: &[u8]) -> Result<Found<Tell>, String> {
+    let value = parse(bytes, "a tell")?;
+    if value.get("worker").is_none() {
+        let tell: Tell = typed(value, "a tell")?;
+        check(tell.v, stem, &tell.id)?;
+        return Ok(Found { letter: tell, older: false });
+    }
+    let older: OlderTell = typed(value, "a tell")?;
+    let sent = older.ts.saturating_mul(1000);
+    let letter = Tell { v: VERSION, id: stem.to_owned(), to: bare(&older.worker), text: older.msg, sent };
+    Ok(Found { letter, older: true })
+}
+
+/// Reads a claim whose file has this stem.
+pub(super) fn claim(stem: &str, bytes: &[u8]) -> Result<Found<Claim>, String> {
+    let value = parse(bytes, "a claim")?;
+    if value.get("v").is_some() {
+        let claim: Claim = typed(value, "a claim")?;
+        check(claim.v, stem, &claim.name)?;
+        return Ok(Found { letter: claim, older: false });
+    }
+    let older: OlderClaim = typed(value, "a claim")?;
+    let ts = older.ts.saturating_mul(1000);
+    let session = bare(&older.session);
+    let letter = Claim { v: VERSION, name: stem.to_owned(), session, ts, nonce: older.nonce };
+    Ok(Found { letter, older: true })
+}
+
+/// A worker's id without the prefix that early versions gave to sessions.
+fn bare(worker: &str) -> String {
+    worker.strip_prefix("looop-").unwrap_or(worker).to_owned()
+}
+
+fn parse(bytes: &[u8], what: &str) -> Result<Value, String> {
     serde_json::from_slice(bytes).map_err(|error| format!("is not {what}: {error}"))
+}
+
+fn typed<T: DeserializeOwned>(value: Value, what: &str) -> Result<T, String> {
+    serde_json::from_value(value).map_err(|error| format!("is not {what}: {error}"))
 }
 
 fn check(v: u32, stem: &str, id: &str) -> Result<(), String> {
@@ -102,10 +163,37 @@ mod tests {
     }
 
     #[test]
+    fn older_tells_and_claims_are_converted() {
+        let text = br#"{"v":1,"id":"t-1","worker":"t","msg":"look","ts":5}"#;
+        let Found { letter, older } = tell("t-1", text).unwrap();
+        assert_eq!((letter.to.as_str(), letter.text.as_str(), letter.sent, older), ("t", "look", 5000, true));
+        for (text, nonce, ts) in [
+            (r#"{"session":"looop-t"}"#, "", 0),
+            (r#"{"name":"repo","nonce":"8727-1","session":"t","ts":6}"#, "8727-1", 6000),
+        ] {
+            let Found { letter, older } = claim("repo", text.as_bytes()).unwrap();
+            assert_eq!((letter.name.as_str(), letter.session.as_str(), older), ("repo", "t", true));
+            assert_eq!((letter.nonce.as_str(), letter.ts), (nonce, ts));
+        }
+    }
+
+    #[test]
+    fn an_ask_of_another_kind_says_so_and_a_question_need_not() {
+        let question = br#"{"v":1,"id":"a","from":"t~1","prompt":"?","asked":1}"#;
+        let letter = ask("a", question).unwrap().letter;
+        assert_eq!((letter.kind, letter.proposal.clone()), (AskKind::Question, None));
+        assert_eq!(serde_json::to_vec(&letter).unwrap(), question);
+        let flag = br#"{"v":1,"id":"a","from":"t~1","kind":"flag","prompt":"?","asked":1}"#;
+        assert_eq!(ask("a", flag).unwrap().letter.kind, AskKind::Flag);
+    }
+
+    #[test]
     fn what_is_no_letter_is_named() {
         for text in ["", "null", "{}", "[1]", r#"{"worker":3}"#, r#"{"answer":1}"#, r#"{"v":1}"#, "\u{0}"] {
             assert!(ask("a", text.as_bytes()).is_err(), "{text}");
             assert!(answer("a", text.as_bytes()).is_err(), "{text}");
+            assert!(tell("a", text.as_bytes()).is_err(), "{text}");
+            assert!(claim("a", text.as_bytes()).is_err(), "{text}");
         }
         let newer = br#"{"v":2,"ask":"a","text":"x","answered":1}"#;
         assert!(answer("a", newer).unwrap_err().contains("version 2"));

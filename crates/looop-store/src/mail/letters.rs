@@ -1,49 +1,85 @@
 //! Reading all letters that wait.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use looop_core::model::letter::Answer;
 use looop_core::model::name::{is_name, shown};
 use looop_core::world::observation::Letters;
 
-use super::forms::{self, Found};
+use super::forms::{self, Found, Parse};
+use super::settle::{ANSWER_KIND, SETTLED, letter_path};
 use crate::dir::{Reader, TEXT_LIMIT};
 use crate::disk::{Links, Stored};
 
 pub(super) const ASKS: &str = "asks";
 pub(super) const ANSWERS: &str = "answers";
+pub(super) const TELLS: &str = "tells";
+pub(super) const CLAIMS: &str = "claims";
 
 impl Reader {
-    /// Every ask and answer, and what is in their folders and is none. An older looop left answered asks where they
+    /// Every letter that waits, and what is in their folders and is none. An older looop left answered asks where they
     /// were; a pair that it wrote is history and not listed. An answer without its ask is listed: settle it.
     pub fn letters(&self) -> Letters {
         let mut letters = Letters::default();
         let mut older_asks = BTreeSet::new();
-        for stem in self.stems(ASKS, &mut letters.broken) {
-            match self.letter(ASKS, &stem, forms::ask) {
-                Ok(None) => {}
-                Ok(Some(Found { letter, older })) => {
-                    if older {
-                        older_asks.insert(stem.clone());
-                    }
-                    letters.asks.insert(stem, letter);
-                }
-                Err(error) => letters.broken.push((format!("{ASKS}/{stem}.json"), error)),
+        for (stem, Found { letter, older }) in self.all(ASKS, forms::ask, &mut letters.broken) {
+            if older {
+                older_asks.insert(stem.clone());
+            }
+            letters.asks.insert(stem, letter);
+        }
+        for (stem, Found { letter, older }) in self.all(ANSWERS, forms::answer, &mut letters.broken) {
+            if older && older_asks.contains(&stem) {
+                letters.asks.remove(&stem);
+            } else if !older || letters.asks.contains_key(&stem) {
+                letters.answers.insert(stem, letter);
             }
         }
-        for stem in self.stems(ANSWERS, &mut letters.broken) {
-            match self.letter(ANSWERS, &stem, forms::answer) {
-                Ok(None) => {}
-                Ok(Some(Found { older: true, .. })) if !letters.asks.contains_key(&stem) => {}
-                Ok(Some(Found { older: true, .. })) if older_asks.contains(&stem) => {
-                    letters.asks.remove(&stem);
-                }
-                Ok(Some(Found { letter, .. })) => {
-                    letters.answers.insert(stem, letter);
-                }
-                Err(error) => letters.broken.push((format!("{ANSWERS}/{stem}.json"), error)),
-            }
-        }
+        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
+        letters.claims = self.all(CLAIMS, forms::claim, &mut letters.broken).into_iter().map(plain).collect();
+        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
+        letters.tells = self.all(TELLS, forms::tell, &mut letters.broken).into_iter().map(plain).collect();
         letters
+    }
+
+    /// The answer of an ask that nobody has collected or settled yet.
+    pub fn answer_of(&self, ask: &str) -> Stored<Answer> {
+        if !is_name(ask) {
+            return Stored::Absent;
+        }
+        self.stored(&letter_path(ANSWERS, ask), ask, forms::answer).map(|found| found.letter)
+    }
+
+    /// Whether an ask is there, answered or not. One that cannot be looked at is.
+    pub fn is_asked(&self, ask: &str) -> bool {
+        is_name(ask) && !self.disk().stat(&letter_path(ASKS, ask)).is_absent()
+    }
+
+    /// The answer of an ask that was collected or settled.
+    pub fn settled_answer(&self, ask: &str) -> Stored<Answer> {
+        if !is_name(ask) {
+            return Stored::Absent;
+        }
+        let path = format!("{SETTLED}/{ask}.{ANSWER_KIND}.json");
+        self.stored(&path, ask, forms::answer).map(|found| found.letter)
+    }
+
+    /// All letters of a folder by their stems; the errors name the files.
+    pub(super) fn all<T>(
+        &self,
+        folder: &str,
+        parse: Parse<T>,
+        broken: &mut Vec<(String, String)>,
+    ) -> BTreeMap<String, Found<T>> {
+        let mut all = BTreeMap::new();
+        for stem in self.stems(folder, broken) {
+            match self.letter(folder, &stem, parse) {
+                Ok(None) => {}
+                Ok(Some(found)) => drop(all.insert(stem, found)),
+                Err(error) => broken.push((format!("{folder}/{stem}.json"), error)),
+            }
+        }
+        all
     }
 
     /// Reads one letter; the error names the file.
@@ -51,17 +87,22 @@ impl Reader {
         &self,
         folder: &str,
         stem: &str,
-        parse: fn(&str, &[u8]) -> Result<Found<T>, String>,
+        parse: Parse<T>,
     ) -> Result<Option<Found<T>>, String> {
-        let path = format!("{folder}/{stem}.json");
-        let read = self.disk().read(&path, TEXT_LIMIT, Links::Refuse);
-        let found = read.and_then(|content| match parse(stem, &content.bytes) {
-            Ok(found) => Stored::Value(found),
-            Err(what) => Stored::Corrupt(what),
-        });
-        found.known(&path)
+        let path = letter_path(folder, stem);
+        self.stored(&path, stem, parse).known(&path)
     }
 
+    /// Reads one letter of that stem at a path.
+    pub(super) fn stored<T>(&self, path: &str, stem: &str, parse: Parse<T>) -> Stored<Found<T>> {
+        let read = self.disk().read(path, TEXT_LIMIT, Links::Refuse);
+        read.and_then(|content| match parse(stem, &content.bytes) {
+            Ok(found) => Stored::Value(found),
+            Err(what) => Stored::Corrupt(what),
+        })
+    }
+
+    /// The stems of a folder's letters, sorted.
     fn stems(&self, folder: &str, broken: &mut Vec<(String, String)>) -> Vec<String> {
         let listed = match self.disk().list(folder).known(folder) {
             Ok(listed) => listed.unwrap_or_default(),

@@ -1,14 +1,23 @@
-//! Letters: asks and answers, one file each, whole by rename.
+//! Letters: asks, answers, tells and claims, one file each, whole by rename.
 //!
-//! Answers come from anybody, so they are made under a flock on `answers/.lock`; the first one wins. Settled letters
-//! move to `mail.d/` and age out there.
+//! Letters come from anybody, so what two may want at once is made under a flock on its folder: the number of an ask or
+//! a tell, the first answer, a claim. Whoever moves a tell away has it. Settled letters move to `mail.d/` and age out
+//! there.
 
+mod ask;
+mod claim;
 mod folder;
 mod forms;
 mod letters;
+mod names;
 mod post;
 mod settle;
+mod tell;
 
+pub use ask::{AskError, MOST_ASKS, NewAsk, Posted};
+pub use claim::{ClaimError, Claimed, Lease, MOST_CLAIMS, Unclaimed};
 pub use folder::FolderBusy;
+pub use names::is_session;
 pub use post::PostError;
-pub use settle::{MAIL_KEPT_MS, SettleError};
+pub use settle::{MAIL_KEPT, MAIL_KEPT_MS, SettleError};
+pub use tell::{LONGEST_TELL, MOST_TELLS, Taken, TellError};

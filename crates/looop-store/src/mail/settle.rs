@@ -2,16 +2,18 @@
 
 use looop_core::model::name::is_name;
 
-use super::folder::{FolderBusy, lock};
-use super::letters::{ANSWERS, ASKS};
+use super::folder::{BRIEFLY, FolderBusy, PATIENTLY, lock};
+use super::letters::{ANSWERS, ASKS, CLAIMS, TELLS};
 use crate::dir::Reader;
-use crate::disk::{Kind, Stored, is_taken, join, sweep_temps};
+use crate::disk::{Kind, Stored, has_temps, is_taken, join, sweep_temps};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
 
 /// How long settled letters are kept, in milliseconds.
 pub const MAIL_KEPT_MS: i64 = 30 * 24 * 3600 * 1000;
+/// Most settled letters that are kept; beyond that the oldest go.
+pub const MAIL_KEPT: usize = 10_000;
 /// Most settled letters of one name.
 const MOST_NAMESAKES: u32 = 1000;
 pub(super) const SETTLED: &str = "mail.d";
@@ -36,18 +38,9 @@ impl Writer {
     /// Moves an ask and its answer to `mail.d/`, as far as they are there; doing it again is harmless. `wall` is the
     /// present moment, from which their age counts.
     pub fn settle(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
-        if !is_name(ask) {
-            return Err(SettleError::NoSuchAsk(ask.to_owned()));
-        }
-        let _held = lock(self, ANSWERS)?;
-        if self.disk().stat(SETTLED).is_absent() {
-            self.disk().make_dir(SETTLED).map_err(failed(SETTLED, "made"))?;
-        }
-        // The ask goes first: an answer without an ask is known to be done with, an ask without an answer is not.
-        let asked = self.settle_one(ASKS, ask, ASK_KIND, wall)?;
-        point("store.ask-moved");
-        let answered = self.settle_one(ANSWERS, ask, ANSWER_KIND, wall)?;
-        point("store.answer-moved");
+        check(ask)?;
+        let _held = lock(self, ANSWERS, BRIEFLY)?;
+        let (asked, answered) = self.move_pair(ask, wall)?;
         let touched = [(asked, ASKS), (answered, ANSWERS), (asked || answered, SETTLED)];
         for (_, folder) in touched.iter().filter(|(moved, _)| *moved) {
             self.disk().sync_dir(folder).map_err(failed(folder, "made durable"))?;
@@ -57,34 +50,23 @@ impl Writer {
 
     /// Takes an ask back that nobody shall answer. An answer that came first goes with it.
     pub fn dismiss(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
-        let there = is_name(ask) && !self.disk().stat(&letter_path(ASKS, ask)).is_absent();
-        if !there {
+        if !self.is_asked(ask) {
             return Err(SettleError::NoSuchAsk(ask.to_owned()));
         }
         self.settle(ask, wall)
     }
 
-    fn settle_one(&self, folder: &str, ask: &str, kind: &str, wall: i64) -> Result<bool, StoreError> {
-        let from = letter_path(folder, ask);
-        if self.disk().stat(&from).is_absent() {
-            return Ok(false);
-        }
-        self.disk().touch(&from, wall).map_err(failed(&from, "dated"))?;
-        put_away(self, &from, ask, kind)?;
-        Ok(true)
-    }
-
-    /// Removes what was settled more than 30 days before `wall`, and what interrupted writes of letters left behind.
-    /// Returns the number of files.
+    /// Removes what was settled more than 30 days before `wall` or is beyond the number that is kept, and what
+    /// interrupted writes of letters left behind. Returns the number of files.
     pub fn sweep_mail(&self, wall: i64) -> Result<usize, SettleError> {
         let mut swept = 0;
         for path in self.aged_mail(wall)? {
             self.disk().remove(&path).map_err(failed(&path, "removed"))?;
             swept += 1;
         }
-        for folder in [ASKS, ANSWERS] {
-            if let Stored::Value(_) = self.disk().list(folder) {
-                let _held = lock(self, folder)?;
+        for folder in [ASKS, ANSWERS, TELLS, CLAIMS] {
+            if has_temps(self.disk(), folder) {
+                let _held = lock(self, folder, BRIEFLY)?;
                 swept += sweep_temps(self.disk(), folder)?;
             }
         }
@@ -95,30 +77,114 @@ impl Writer {
         let listed =
             self.disk().list(SETTLED).into_io().map_err(failed(SETTLED, "listed"))?.unwrap_or_default();
         let paths = listed.iter().filter_map(|listed| Some(join(SETTLED, listed.name.to_str()?)));
-        let aged = |path: &String| match self.disk().stat(path) {
-            Stored::Value(meta) => {
-                meta.kind != Kind::Dir && wall.saturating_sub(meta.modified_ms()) > MAIL_KEPT_MS
-            }
-            Stored::Absent | Stored::Unreadable(_) | Stored::Corrupt(_) => false,
+        let dated = |path: String| match self.disk().stat(&path) {
+            Stored::Value(meta) if meta.kind != Kind::Dir => Some((meta.modified_ms(), path)),
+            Stored::Value(_) | Stored::Absent | Stored::Unreadable(_) | Stored::Corrupt(_) => None,
         };
-        Ok(paths.filter(aged).collect())
+        let mut mail: Vec<(i64, String)> = paths.filter_map(dated).collect();
+        mail.sort_unstable();
+        let beyond = mail.len().saturating_sub(MAIL_KEPT);
+        let aged = |n: usize, modified: i64| n < beyond || wall.saturating_sub(modified) > MAIL_KEPT_MS;
+        let mail = mail.into_iter().enumerate().filter(|(n, (modified, _))| aged(*n, *modified));
+        Ok(mail.map(|(_, (_, path))| path).collect())
     }
 }
 
-fn letter_path(folder: &str, ask: &str) -> String {
-    format!("{folder}/{ask}.json")
+impl Reader {
+    /// Takes an ask and its answer out of the way whose asker has heard the answer.
+    ///
+    /// It needs no lock, since an answer that is there stays the answer, and whoever asks for one looks for it before
+    /// the ask; so the asker does not wait for the one who answers. It need not be durable: if it is undone by a loss of
+    /// power, the answer is delivered a second time, and never lost.
+    pub fn collect(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
+        check(ask)?;
+        Ok(self.move_pair(ask, wall).map(drop)?)
+    }
+
+    /// Takes an ask out of the way that the loop has not seen: there is nothing to be logged. An answer that came first
+    /// goes with it.
+    pub fn withdraw(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
+        if !self.is_asked(ask) {
+            return Err(SettleError::NoSuchAsk(ask.to_owned()));
+        }
+        let _held = lock(self, ANSWERS, PATIENTLY)?;
+        Ok(self.move_pair(ask, wall).map(drop)?)
+    }
+
+    /// Takes back the flags of a session that nobody has attached to, and says which they were.
+    pub fn unflag(&self, session: &str, wall: i64) -> Result<Vec<String>, SettleError> {
+        let flags = self.flags(session)?;
+        if !flags.is_empty() {
+            let _held = lock(self, ANSWERS, PATIENTLY)?;
+            for flag in &flags {
+                self.move_pair(flag, wall)?;
+            }
+        }
+        Ok(flags)
+    }
+
+    /// Moves an ask and its answer; says which of the two were there.
+    fn move_pair(&self, ask: &str, wall: i64) -> Result<(bool, bool), StoreError> {
+        self.make_settled()?;
+        // The ask goes first: an answer without an ask is known to be done with, an ask without an answer is not.
+        let asked = self.settle_one(ASKS, ask, ASK_KIND, wall)?;
+        point("store.ask-moved");
+        let answered = self.settle_one(ANSWERS, ask, ANSWER_KIND, wall)?;
+        point("store.answer-moved");
+        Ok((asked, answered))
+    }
+
+    pub(super) fn settle_one(
+        &self,
+        folder: &str,
+        stem: &str,
+        kind: &str,
+        wall: i64,
+    ) -> Result<bool, StoreError> {
+        let from = letter_path(folder, stem);
+        if self.disk().stat(&from).is_absent() {
+            return Ok(false);
+        }
+        match self.disk().touch(&from, wall).map_err(failed(&from, "dated")) {
+            Err(error) if is_gone(&error) => Ok(false),
+            dated => dated.and_then(|()| put_away(self, &from, stem, kind)),
+        }
+    }
+
+    pub(super) fn make_settled(&self) -> Result<(), StoreError> {
+        if self.disk().stat(SETTLED).is_absent() {
+            self.disk().make_dir(SETTLED).map_err(failed(SETTLED, "made"))?;
+        }
+        Ok(())
+    }
 }
 
-/// Moves a letter to a free name in `mail.d/`: an older looop used the same ask id again and again.
-pub(super) fn put_away(reader: &Reader, from: &str, ask: &str, kind: &str) -> Result<(), StoreError> {
-    let plain = format!("{SETTLED}/{ask}.{kind}.json");
-    let numbered = (2..=MOST_NAMESAKES).map(|n| format!("{SETTLED}/{ask}.{kind}.{n}.json"));
+fn check(ask: &str) -> Result<(), SettleError> {
+    if is_name(ask) { Ok(()) } else { Err(SettleError::NoSuchAsk(ask.to_owned())) }
+}
+
+pub(super) fn letter_path(folder: &str, stem: &str) -> String {
+    format!("{folder}/{stem}.json")
+}
+
+/// Moves a letter to a free name in `mail.d/`: an older looop used the same ask id again and again. Says whether it was
+/// us who moved it.
+pub(super) fn put_away(reader: &Reader, from: &str, stem: &str, kind: &str) -> Result<bool, StoreError> {
+    let plain = format!("{SETTLED}/{stem}.{kind}.json");
+    let numbered = (2..=MOST_NAMESAKES).map(|n| format!("{SETTLED}/{stem}.{kind}.{n}.json"));
     for to in std::iter::once(plain.clone()).chain(numbered) {
         match reader.disk().rename_new(from, &to).map_err(failed(from, "settled")) {
             Err(error) if is_taken(&error) => {}
-            moved => return moved,
+            Err(error) if is_gone(&error) => return Ok(false),
+            moved => return moved.map(|()| true),
         }
     }
     // So many letters of one name are no history that anybody reads.
-    reader.disk().rename(from, &plain).map_err(failed(from, "settled"))
+    reader.disk().rename(from, &plain).map_err(failed(from, "settled"))?;
+    Ok(true)
+}
+
+/// Whether an error says that the letter was taken before us.
+fn is_gone(error: &StoreError) -> bool {
+    error.source.kind() == std::io::ErrorKind::NotFound
 }

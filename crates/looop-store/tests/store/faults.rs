@@ -16,16 +16,16 @@ use crate::harness::{archive_plan, file_plan, journaled, line};
 const NOW: i64 = 1_800_000_000_000;
 const SEEDS: u64 = 12;
 
-fn reader(disk: &MemDisk) -> Reader {
+pub(crate) fn reader(disk: &MemDisk) -> Reader {
     Reader::on(Arc::new(disk.clone()), Path::new("/profile")).unwrap()
 }
 
-fn writer(disk: &MemDisk) -> Writer {
+pub(crate) fn writer(disk: &MemDisk) -> Writer {
     reader(disk).lock().unwrap()
 }
 
 /// A profile with every folder.
-fn fresh() -> MemDisk {
+pub(crate) fn fresh() -> MemDisk {
     let disk = MemDisk::new();
     writer(&disk).layout().unwrap();
     disk
@@ -41,7 +41,7 @@ fn ruins(disk: &MemDisk) -> Vec<MemDisk> {
 
 /// Runs a scenario with a cut at each of its calls, before and after it took effect. `check` gets each ruin with what
 /// the scenario had returned, which it stored itself.
-fn cut_everywhere<S>(
+pub(crate) fn cut_everywhere<S>(
     set_up: impl Fn() -> MemDisk,
     run: impl Fn(&MemDisk) -> S,
     check: impl Fn(&MemDisk, &S),
@@ -66,7 +66,7 @@ fn cut_everywhere<S>(
 }
 
 /// Runs a scenario with a failure of each of its calls, then checks the living disk and what a crash leaves of it.
-fn fail_everywhere<S>(
+pub(crate) fn fail_everywhere<S>(
     set_up: impl Fn() -> MemDisk,
     run: impl Fn(&MemDisk) -> S,
     check: impl Fn(&MemDisk, &S),
@@ -135,7 +135,7 @@ fn keep_a_log(disk: &MemDisk) -> Told {
     told
 }
 
-fn reader_or_none(disk: &MemDisk) -> Option<Reader> {
+pub(crate) fn reader_or_none(disk: &MemDisk) -> Option<Reader> {
     Reader::on(Arc::new(disk.clone()), Path::new("/profile")).ok()
 }
 

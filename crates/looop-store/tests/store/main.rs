@@ -2,13 +2,17 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails ends its test")]
 
+mod asks;
 mod broken;
+mod claims;
 mod docs;
 mod faults;
 mod harness;
 mod journal;
+mod letter_faults;
 mod lock;
 mod log;
 mod mail;
 mod moves;
 mod profile;
+mod tells;

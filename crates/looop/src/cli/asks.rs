@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use looop_core::engine::io::Request;
+use looop_core::model::letter::AskKind;
 use looop_core::view::status::age_text;
+use looop_core::world::fleet::worker_of;
 
 use super::args::Json;
 use super::print;
 use crate::failure::Result;
-use crate::ops::{Place, letters, submit};
+use crate::ops::{Place, letters};
 
 /// Questions that wait for you
 #[derive(Args, Debug)]
@@ -32,7 +33,7 @@ enum Verb {
 impl Asks {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         if let Some(Verb::Dismiss { id }) = &self.verb {
-            submit::done(place, Request::Dismiss { ask: id.clone() })?;
+            letters::dismiss(place, id)?;
             print::out(&format!("dismissed {id}"));
             return Ok(ExitCode::SUCCESS);
         }
@@ -54,8 +55,17 @@ impl Asks {
             if let Some(reference) = &ask.reference {
                 print::out(&format!("  see: {reference}"));
             }
-            print::out(&format!("  looop answer {} '…'", ask.id));
+            print::out(&format!("  {}", what_to_do(&ask)));
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The verb that settles an ask.
+fn what_to_do(ask: &letters::Pending) -> String {
+    match ask.kind {
+        AskKind::Question => format!("looop answer {} '…'", ask.id),
+        AskKind::Flag => format!("looop attach {}", worker_of(&ask.from)),
+        AskKind::Proposal => format!("make the move by hand, or looop asks dismiss {}", ask.id),
     }
 }

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use looop_core::view::lines::Tone;
-use looop_core::view::status::{Status as View, age_text};
+use looop_core::view::status::{Status as View, WorkerView, age_text};
 
 use super::args::Json;
 use super::print;
 use crate::failure::Result;
 use crate::ops::{Place, see};
 
-/// How things stand: last beat and why, goals, asks, failures, spend
+/// How things stand: last beat and why, goals, workers, asks, spend
 #[derive(Args, Debug)]
 #[command(visible_alias = "state")]
 pub(super) struct Status {
@@ -31,6 +31,7 @@ impl Status {
         head(&status);
         trouble(&status);
         goals(&status);
+        workers(&status);
         tail(&status);
         Ok(ExitCode::SUCCESS)
     }
@@ -88,6 +89,28 @@ fn goals(status: &View) {
     };
     let rows: Vec<Vec<String>> = status.goals.iter().map(row).collect();
     print::out(&format!("\n{}", print::table(&["goal", "state", "served", "last"], &rows)));
+}
+
+/// The workers that live; of the others their number.
+fn workers(status: &View) {
+    let live: Vec<&WorkerView> = status.workers.iter().filter(|worker| worker.alive).collect();
+    let row = |worker: &&WorkerView| {
+        let waits = worker.waits_on.as_ref().map_or(String::new(), |ask| format!(" on {ask}"));
+        vec![
+            worker.id.clone(),
+            format!("{}{waits}", worker.health),
+            worker.goal.clone().unwrap_or_default(),
+            age_text(Some(worker.ran_s)),
+        ]
+    };
+    if !live.is_empty() {
+        let rows: Vec<Vec<String>> = live.iter().map(row).collect();
+        print::out(&format!("\n{}", print::table(&["worker", "health", "goal", "for"], &rows)));
+    }
+    let ended = status.workers.len() - live.len();
+    if ended > 0 {
+        print::out(&format!("\n{ended} ended; looop worker list shows them"));
+    }
 }
 
 fn tail(status: &View) {

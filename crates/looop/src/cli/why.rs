@@ -1,4 +1,4 @@
-//! `looop why [goal]`.
+//! `looop why [goal or worker]`.
 
 use std::process::ExitCode;
 
@@ -10,19 +10,19 @@ use super::print;
 use crate::failure::Result;
 use crate::ops::{Place, why};
 
-/// Why the last beat did what it did, or why a goal is not being worked on
+/// Why the last beat did what it did, why a goal is not being worked on, or how a worker came about
 #[derive(Args, Debug)]
 pub(super) struct Why {
-    /// A goal
-    goal: Option<String>,
+    /// A goal or a worker
+    about: Option<String>,
     #[command(flatten)]
     json: Json,
 }
 
 impl Why {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
-        let steps = match &self.goal {
-            Some(goal) => why::goal(place, goal)?,
+        let steps = match &self.about {
+            Some(id) => why::about(place, id)?,
             None => why::last_beat(place)?,
         };
         if self.json.json {

@@ -123,6 +123,16 @@ impl Config {
         if chain.is_empty() { vec![Decider::Builtin] } else { chain }
     }
 
+    /// Who runs a worker where nobody is named: the first of the deciders that can, else the first runner that can.
+    pub(crate) fn worker_runner(&self) -> Option<&str> {
+        let can = |name: &&str| self.runners.get(*name).is_some_and(|runner| runner.interactive.is_some());
+        let deciders = self.default.iter().filter_map(|decider| match decider {
+            Decider::Builtin => None,
+            Decider::Command(name) => Some(name.as_str()),
+        });
+        deciders.chain(self.runners.keys().map(super::RunnerName::as_str)).find(can)
+    }
+
     pub(super) fn can_decide(&self, decider: &Decider) -> bool {
         match decider {
             Decider::Builtin => true,

@@ -19,7 +19,7 @@ pub(super) const PROMPT_FILE: &str = "prompt_file";
 
 impl Template {
     /// A command whose placeholders are known, or why it is none.
-    pub(super) fn new(text: &str) -> Result<Self, String> {
+    pub(crate) fn new(text: &str) -> Result<Self, String> {
         refuse_unknown(text, &[PROMPT_FILE])?;
         Ok(Template(text.to_owned()))
     }

@@ -22,6 +22,20 @@ pub(crate) fn image() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("looop"))
 }
 
+/// What the kernel adds to the path of a binary that was replaced or removed.
+const REPLACED: &str = " (deleted)";
+
+/// The path of the binary for children to call back. Where it was replaced while we run, the new one has its name.
+fn bin() -> Option<PathBuf> {
+    let image = std::env::current_exe().ok()?;
+    Some(
+        image
+            .to_str()
+            .and_then(|path| path.strip_suffix(REPLACED))
+            .map_or_else(|| image.clone(), PathBuf::from),
+    )
+}
+
 /// The environment of what a person wrote: their own, the variables of `env_file`, and what looop tells its children.
 pub(crate) fn of_person(
     data: &Path,
@@ -39,7 +53,7 @@ pub(crate) fn of_person(
     env.insert("LOOOP_DATA_DIR".to_owned(), data.to_string_lossy().into_owned());
     env.insert("LOOOP_REPORTS_DIR".to_owned(), path("reports"));
     env.insert("LOOOP_CLAIMS_DIR".to_owned(), path("claims"));
-    if let Ok(bin) = std::env::current_exe() {
+    if let Some(bin) = bin() {
         env.insert("LOOOP_BIN".to_owned(), bin.to_string_lossy().into_owned());
     }
     env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));

@@ -1,10 +1,19 @@
 //! The hands: what to start for an effect, and what came of it.
 
 pub(crate) mod act;
+pub(crate) mod await_file;
+pub(crate) mod contract;
 pub(crate) mod decide;
 pub(crate) mod decider;
 pub(crate) mod environ;
+pub(crate) mod fleet;
+pub(crate) mod labour;
+pub(crate) mod runner;
 pub(crate) mod seeds;
 pub(crate) mod sense;
+pub(crate) mod settled;
+pub(crate) mod task;
 pub(crate) mod trial;
 pub(crate) mod upkeep;
+pub(crate) mod worker;
+pub(crate) mod worktree;

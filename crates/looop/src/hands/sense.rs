@@ -8,8 +8,9 @@ use std::time::Duration;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
+use looop_core::world::fleet::Fleet;
 use looop_core::world::header::{self, Header};
-use looop_core::world::observation::{Checked, Observation};
+use looop_core::world::observation::{Checked, Docs, Letters, Observation};
 use looop_core::world::reading::{Fault, FaultDetail, Reading, parse_output};
 use looop_session::{Batch, Done, Job, Order};
 use looop_store::Reader;
@@ -26,6 +27,8 @@ const STDERR_CAP: u64 = 64 << 10;
 const STDERR_SHOWN: usize = 2000;
 /// What is kept of a check's output.
 const CHECK_CAP: u64 = 4 << 10;
+/// How long the proofs of one beat may take in all.
+const PROOF_TIME: Duration = Duration::from_mins(2);
 
 /// What a pass saw, with what the next one can reuse.
 pub(crate) struct Sensed {
@@ -38,6 +41,16 @@ pub(crate) struct Sensed {
 enum Task {
     Sensor(String, Header),
     Check(String),
+    Proof(String),
+}
+
+/// What the loop has open and wants to hear about.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    /// Sessions whose work is to be proven once they have ended, with the command that does.
+    pub(crate) unproven: Vec<(String, String)>,
+    /// Asks that wait.
+    pub(crate) asks: Vec<String>,
 }
 
 /// One pass over the world: files and letters have been read, sensors and checks are still to be run.
@@ -51,16 +64,22 @@ pub(crate) struct Pass {
 
 impl Pass {
     /// Reads files and letters, and prepares what has to be run.
-    pub(crate) fn begin(reader: &Reader, config: &Config, mut cache: DocsCache) -> Result<Self> {
+    pub(crate) fn begin(
+        reader: &Reader,
+        config: &Config,
+        mut cache: DocsCache,
+        (fleet, open): (Fleet, &Open),
+    ) -> Result<Self> {
         let now = clock::now();
         let scan = reader.scan(&mut cache, now.wall);
+        let letters = letters(reader, &open.asks);
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
         let seen = Observation {
-            letters: reader.letters(),
             unusable: scan.odd,
             broken: scan.broken,
             secret,
-            docs: scan.docs,
+            docs: Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..scan.docs },
+            letters,
             ..Observation::default()
         };
         let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), cache, now };
@@ -71,7 +90,23 @@ impl Pass {
             pass.jobs.push(check_job(&check, reader.root(), config));
             pass.tasks.push(Task::Check(id));
         }
+        pass.add_proofs(reader, config, &open.unproven);
         Ok(pass)
+    }
+
+    /// Prepares the commands that prove the work of workers which have ended, as many as a beat has time for.
+    fn add_proofs(&mut self, reader: &Reader, config: &Config, unproven: &[(String, String)]) {
+        let each = config.verify_timeout.max(Duration::from_secs(1));
+        let rounds = (PROOF_TIME.as_secs() / each.as_secs().max(1)).max(1);
+        let most = usize::try_from(rounds).unwrap_or(1).saturating_mul(environ::parallel());
+        let fleet = &self.seen.docs.fleet;
+        let ended = unproven.iter().filter(|(session, _)| !fleet.lives(session));
+        for (session, command) in ended.take(most) {
+            let workplace = reader.path("work").join(session);
+            let cwd = if workplace.is_dir() { workplace } else { reader.root().to_owned() };
+            self.jobs.push(Job { cwd, timeout: Some(each), ..check_job(command, reader.root(), config) });
+            self.tasks.push(Task::Proof(session.clone()));
+        }
     }
 
     fn add_sensor(&mut self, reader: &Reader, config: &Config, name: &str, sensor: &Sensor) {
@@ -113,6 +148,9 @@ impl Pass {
                 (Task::Check(id), Some(done)) => {
                     seen.checks.insert(id, checked(done));
                 }
+                (Task::Proof(session), Some(done)) => {
+                    seen.proofs.insert(session, checked(done));
+                }
                 (Task::Sensor(name, header), Some(done)) => {
                     let reading = read(&done, &header, config, || previous(reader, &name), &now);
                     renewed.extend(header.interval.map(|_| name.clone()));
@@ -122,6 +160,16 @@ impl Pass {
         }
         Sensed { seen: Ok(seen), cache, renewed }
     }
+}
+
+/// All letters, and what became of asks that wait and whose letters are gone.
+fn letters(reader: &Reader, asks: &[String]) -> Letters {
+    let mut letters = reader.letters();
+    let gone =
+        asks.iter().filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
+    let collected = gone.filter_map(|ask| Some((ask.clone(), reader.settled_answer(ask).value()?)));
+    letters.collected = collected.collect();
+    letters
 }
 
 fn run(reader: &Reader, config: &Config, jobs: Vec<Job>) -> Result<Vec<Option<Done>>> {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use looop_session::{Standing, host};
 use looop_store::Writer;
 
+use super::worker;
 use crate::clock;
 use crate::config::Config;
 
@@ -19,6 +20,7 @@ pub(crate) fn sweep(writer: &Writer, config: &Config) -> Option<String> {
             .map(|error| error.to_string()),
         writer.sweep_mail(clock::now().wall).err().map(|error| error.to_string()),
         sessions(writer, config.session_ttl).err().map(|error| format!("sessions/: {error}")),
+        worker::sweep(writer).err().map(|error| format!("sessions/: {error}")),
     ];
     problems.into_iter().flatten().next()
 }

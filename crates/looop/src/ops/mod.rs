@@ -1,15 +1,25 @@
 //! Operations: each verb builds a request or reads a view, and nothing else.
 
+mod alive;
+pub(crate) mod claims;
 pub(crate) mod doctor;
+pub(crate) mod drive;
+pub(crate) mod expect;
 pub(crate) mod forever;
 pub(crate) mod history;
 pub(crate) mod init;
 pub(crate) mod letters;
+pub(crate) mod log;
 mod place;
+pub(crate) mod propose;
+mod pulse_log;
 pub(crate) mod runs;
 pub(crate) mod see;
 pub(crate) mod sensors;
+pub(crate) mod session;
 pub(crate) mod submit;
 pub(crate) mod why;
+pub(crate) mod worker_letters;
+pub(crate) mod workers;
 
 pub(crate) use place::{Place, named};

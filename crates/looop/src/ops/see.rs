@@ -10,8 +10,9 @@ use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
 use looop_core::view::status::{Status, status};
-use looop_core::world::observation::{Checked, Observation, ScheduleDoc};
+use looop_core::world::observation::{Checked, Docs, Observation, ScheduleDoc};
 use looop_core::world::reading::Reading;
+use looop_session::Roll;
 use looop_store::Reader;
 use looop_store::docs::DocsCache;
 use rustix::fs::OFlags;
@@ -20,8 +21,12 @@ use super::Place;
 use crate::clock;
 use crate::config::{Decider, Loaded};
 use crate::failure::Result;
+use crate::hands::fleet;
 use crate::pulse::open::log_failure;
 use crate::setup::limits;
+
+/// The readings that the loop takes of itself.
+const PROBES: [&str; 5] = ["sys-goals", "sys-asks", "sys-schedules", "sys-sessions", "sys-claims"];
 
 /// What a read verb works with.
 pub(crate) struct Seen {
@@ -42,9 +47,11 @@ pub(crate) fn see(place: &Place) -> Result<Seen> {
     let now = clock::now();
     let scan = reader.scan(&mut DocsCache::default(), now.wall);
     let readings = readings(&reader, scan.sensors.keys());
+    let letters = reader.letters();
+    let fleet = fleet::look(&reader, &mut Roll::default());
     let mut observation = Observation {
-        docs: scan.docs,
-        letters: reader.letters(),
+        docs: Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..scan.docs },
+        letters,
         unusable: scan.odd,
         broken: scan.broken,
         ..Observation::default()
@@ -56,7 +63,7 @@ pub(crate) fn see(place: &Place) -> Result<Seen> {
 /// The readings that the last beat left. A snapshot that cannot be read is as good as none.
 fn readings<'a>(reader: &Reader, sensors: impl Iterator<Item = &'a String>) -> BTreeMap<String, Reading> {
     let files = sensors.map(|name| (name.clone(), format!("sensor-{name}")));
-    let probes = ["sys-goals", "sys-asks", "sys-schedules"].map(|name| (name.to_owned(), name.to_owned()));
+    let probes = PROBES.map(|name| (name.to_owned(), name.to_owned()));
     let read = |(name, file): (String, String)| {
         let (bytes, _) = reader.read_snapshot(&file).value()?;
         Some((name, serde_json::from_slice(&bytes).ok()?))

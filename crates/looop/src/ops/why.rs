@@ -6,7 +6,9 @@ use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::model::goal;
 use looop_core::model::outcome::Outcome;
 use looop_core::time::{Now, clock_text, span_text};
+use looop_core::view::status::worker_view;
 use looop_core::world::baseline::Change;
+use looop_core::world::fleet::Worker;
 use looop_core::world::observation::Doc;
 use looop_core::world::probe::is_overdue;
 use serde::Serialize;
@@ -100,8 +102,14 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
             Outcome::Failed { reason, .. } => step("failed", reason.clone()),
             Outcome::Interrupted { reason } => step("interrupted", reason.clone()),
         }),
+        Entry::WorkerStarted { session, .. } => steps.push(step("started", session.clone())),
         Entry::Seeded { .. }
         | Entry::Saw { .. }
+        | Entry::WorkerEnded { .. }
+        | Entry::Verified { .. }
+        | Entry::ClaimReaped { .. }
+        | Entry::Told { .. }
+        | Entry::Pruned { .. }
         | Entry::Flapping { .. }
         | Entry::Asked { .. }
         | Entry::Answered { .. }
@@ -113,14 +121,64 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
     }
 }
 
-/// Why a goal is or is not being worked on.
-pub(crate) fn goal(place: &Place, id: &str) -> Result<Vec<Step>> {
+/// Why a goal is or is not being worked on, or how it came that a worker is as it is.
+pub(crate) fn about(place: &Place, id: &str) -> Result<Vec<Step>> {
     let seen = see::see(place)?;
-    let Some(doc) = seen.observation.docs.goals.get(id) else {
-        return Err(Failure::new(format!("there is no goal \"{id}\"")).hint("looop goal list shows them"));
+    if let Some(doc) = seen.observation.docs.goals.get(id) {
+        return Ok(goal(&seen, id, doc));
+    }
+    let fleet = &seen.observation.docs.fleet;
+    let Some(found) = fleet.workers.get(id).or_else(|| fleet.latest(id)) else {
+        return Err(Failure::new(format!("there is no goal or worker \"{id}\""))
+            .hint("looop goal list and looop worker list show them"));
     };
+    let mut steps = worker(&seen, found);
+    for line in history::recent(place, LOOK_BACK)? {
+        let at = clock_text(line.at.wall, &seen.now.zone);
+        steps.extend(line.entries.iter().filter_map(|entry| happened(entry, &found.session, &at)));
+    }
+    Ok(steps)
+}
+
+/// A worker's session as it is now.
+fn worker(seen: &see::Seen, worker: &Worker) -> Vec<Step> {
+    let (docs, limits) = (&seen.observation.docs, limits(&seen.config.config));
+    let view = worker_view(&seen.ledger, docs, worker, (&seen.now, &limits));
+    let mut steps = vec![step("worker", format!("{} ({})", view.session, view.text))];
+    steps.push(step("health", view.health));
+    steps.extend(view.goal.map(|goal| step("goal", goal)));
+    if let Some(record) = seen.ledger.workers.get(&worker.session) {
+        steps.push(step("started by", record.author.word()));
+        steps.extend(record.after.as_ref().map(|ask| step("told", format!("your answer to {ask}"))));
+    }
+    steps.extend(view.waits_on.map(|ask| step("asks you", format!("{ask}; looop answer {ask} '…'"))));
+    steps.extend(view.verify.map(|verify| step("verify", verify)));
+    steps
+}
+
+/// What an entry says about a session.
+fn happened(entry: &Entry, session: &str, at: &str) -> Option<Step> {
+    let (of, what, text) = if let Entry::Intended { plan, .. } = entry {
+        let text = format!("{} by {}", plan.action.action(), plan.author.word());
+        (plan.act.starts()?, "started", text)
+    } else if let Entry::WorkerEnded { session, state } = entry {
+        (session.as_str(), "ended", state.text())
+    } else if let Entry::Verified { session, text, .. } = entry {
+        (session.as_str(), "verified", text.clone())
+    } else if let Entry::Told { session, text, .. } = entry {
+        (session.as_str(), "was told", text.clone())
+    } else if let Entry::ClaimReaped { claim, session } = entry {
+        (session.as_str(), "lost the claim", claim.clone())
+    } else {
+        return None;
+    };
+    (of == session).then(|| step(what, format!("{at} {text}")))
+}
+
+fn goal(seen: &see::Seen, id: &str, doc: &Doc) -> Vec<Step> {
     let (ledger, now) = (&seen.ledger, &seen.now);
-    let choice = builtin::choose(ledger, &seen.observation, &seen.readings, now);
+    let choice =
+        builtin::choose(ledger, &seen.observation, &seen.readings, (now, &limits(&seen.config.config)));
     let record = ledger.goal(id);
     let mut steps = vec![step("goal", goal::title(doc.text().unwrap_or("")))];
     if let Some(standing) = choice.standings.get(id) {
@@ -161,5 +219,5 @@ pub(crate) fn goal(place: &Place, id: &str) -> Result<Vec<Step>> {
     if let Some(ask) = record.ask {
         steps.push(step("asks you", format!("{ask}; looop answer {ask} '…'")));
     }
-    Ok(steps)
+    steps
 }

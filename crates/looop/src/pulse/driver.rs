@@ -11,6 +11,7 @@ use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{BeatId, Plan};
 use looop_core::world::observation::Docs;
+use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Reader, Writer};
 use serde_json::Value;
@@ -22,6 +23,7 @@ use super::signals;
 use crate::clock;
 use crate::config::{self, Config, Env, Loaded};
 use crate::failure::{Failure, Result};
+use crate::hands::fleet;
 use crate::hands::sense::Sensed;
 use crate::setup::setup;
 
@@ -45,6 +47,10 @@ pub(crate) struct Driver {
     pub(super) sense_cache: Option<DocsCache>,
     /// Sensors whose readings the last pass took anew and that have an interval.
     pub(super) renewed: Vec<String>,
+    /// What is known of the sessions of workers.
+    pub(super) roll: Roll,
+    /// Hosts that we launched, to be reaped.
+    pub(super) hosts: Vec<Launched>,
     /// Events of our own making, before the inbox.
     pub(super) events: VecDeque<Event>,
     /// Verbs that wait for a reply.
@@ -181,7 +187,13 @@ impl Driver {
         }
         let now = clock::now();
         let idle = self.engine.ledger().skipped.is_some();
-        let interval = if idle { self.config.interval } else { self.config.busy_interval };
+        let works = self.engine.ledger().workers.values().any(|worker| worker.ended.is_none());
+        let interval = match (idle, works) {
+            (_, true) => self.config.active_interval,
+            (true, false) => self.config.interval,
+            (false, false) => self.config.busy_interval,
+        };
+        self.reap_hosts();
         let wait = self.engine.next_look(interval, &now);
         if let Some(message) = self.inbox.next(Some(wait)) {
             return self.receive(message);
@@ -282,6 +294,8 @@ impl Driver {
                 self.events.push_back(Event::Acted(beat, outcome));
                 self.sweep();
             }
+            Message::Worked(beat, outcome, launched) => self.worked(beat, outcome, launched),
+            Message::Pruned(id, gone, kept) => self.events.push_back(Event::Pruned(id, gone, kept)),
             Message::ActNeverRan(beat) => self.events.push_back(Event::ActNeverRan(beat)),
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender) => {
@@ -314,12 +328,21 @@ impl Driver {
 
     /// Hands a request to the engine, with the policy files as they are now.
     pub(super) fn ask(&mut self, id: RequestId, request: Request) {
-        let docs = if let Request::Make { proposal } = &request {
-            let zone =
-                if let Move::WriteSchedule { zone, .. } = &proposal.action { zone.as_deref() } else { None };
-            Some(Box::new(self.docs(zone)))
-        } else {
-            None
+        let docs = match &request {
+            Request::Make { proposal } => {
+                let zone = if let Move::WriteSchedule { zone, .. } = &proposal.action {
+                    zone.as_deref()
+                } else {
+                    None
+                };
+                Some(Box::new(self.docs(zone)))
+            }
+            Request::Prune { .. } => Some(Box::new(self.docs(None))),
+            Request::Beat
+            | Request::DryRun
+            | Request::Pause { .. }
+            | Request::Resume
+            | Request::Dismiss { .. } => None,
         };
         self.events.push_back(Event::Asked(id, Box::new(request), docs));
     }
@@ -327,6 +350,9 @@ impl Driver {
     /// The policy files as they are now, with one more zone resolved.
     pub(super) fn docs(&mut self, zone: Option<&str>) -> Docs {
         let mut docs = self.reader.scan(&mut self.cache, clock::now().wall).docs;
+        docs.fleet = fleet::look(&self.reader, &mut self.roll);
+        let letters = self.reader.letters();
+        (docs.waiting, docs.unfetched) = (letters.waiting(), letters.unfetched());
         if let Some((name, found)) = zone.and_then(|name| Some((name, looop_store::docs::zone(name)?))) {
             docs.zones.insert(name.to_owned(), found);
         }

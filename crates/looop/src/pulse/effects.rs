@@ -15,8 +15,8 @@ use looop_store::Recovered;
 use super::driver::{Driver, Halt};
 use super::inbox::{Message, Said, post};
 use crate::failure::Result;
-use crate::hands::sense::Pass;
-use crate::hands::{act, decide, trial, upkeep};
+use crate::hands::sense::{Open, Pass};
+use crate::hands::{act, decide, fleet, trial, upkeep};
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
@@ -49,6 +49,8 @@ impl Driver {
                 }
             }
             Effect::End(session) => self.end(&session)?,
+            Effect::Reap => self.reap(),
+            Effect::Prune(id, sessions) => self.prune(id, sessions)?,
             Effect::Again(id, request) => self.ask(id, *request),
             Effect::Reply(id, reply) => {
                 // A verb that went away is not told any more.
@@ -78,7 +80,13 @@ impl Driver {
     /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
     fn sense(&mut self) -> Result<()> {
         let cache = self.sense_cache.take().unwrap_or_default();
-        let pass = match Pass::begin(&self.reader, &self.config, cache) {
+        let open = Open {
+            unproven: self.engine.unproven(),
+            asks: self.engine.ledger().asks.keys().cloned().collect(),
+        };
+        let fleet = fleet::look(&self.reader, &mut self.roll);
+        self.sweep_lost(&fleet);
+        let pass = match Pass::begin(&self.reader, &self.config, cache, (fleet, &open)) {
             Ok(pass) => pass,
             Err(failure) => {
                 self.events.push_back(Event::Blind(failure.error));
@@ -127,6 +135,9 @@ impl Driver {
                 }
             }
             (Act::File { .. }, Move::WriteSensor { .. }) => self.try_sensor(beat, plan),
+            (Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. }, _) => {
+                self.act_on_worker(beat, plan);
+            }
             _ => self.write(beat, &plan),
         }
     }
@@ -165,6 +176,9 @@ impl Driver {
                 if act::recover(&self.reader, beat, session, &self.inbox.sender())? {
                     self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
                 }
+            }
+            Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. } => {
+                self.recover_worker(beat, plan)?;
             }
             Act::Nothing => self.events.push_back(Event::Acted(beat, Outcome::done())),
             Act::File { .. } | Act::Archive { .. } => match self.writer.recover(&plan) {

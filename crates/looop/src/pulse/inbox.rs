@@ -3,10 +3,11 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use looop_core::engine::io::{Record, Reply, Request};
+use looop_core::engine::io::{Record, Reply, Request, RequestId};
 use looop_core::ledger::entry::Line;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, RunId};
+use looop_session::Launched;
 
 use crate::hands::sense::Sensed;
 
@@ -24,6 +25,10 @@ pub(crate) enum Message {
     ActNeverRan(BeatId),
     /// A sensor's trial run ended: what came of it, if it must not be written.
     Tried(BeatId, Option<String>),
+    /// A move that touches a worker ended; a host that it launched is to be reaped.
+    Worked(BeatId, Outcome, Option<Launched>),
+    /// What was kept of ended sessions was removed, or could not be.
+    Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
     /// A verb wants something.
     Asked(Box<Request>, Sender<Said>),
     /// A signal came.

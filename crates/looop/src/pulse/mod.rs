@@ -8,5 +8,6 @@ mod inbox;
 pub(crate) mod open;
 mod signals;
 mod wire;
+mod workers;
 
 pub(crate) use inbox::{Message, post};

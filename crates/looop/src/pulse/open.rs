@@ -69,6 +69,8 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         cache: DocsCache::default(),
         sense_cache: Some(DocsCache::default()),
         renewed: Vec::new(),
+        roll: looop_session::Roll::default(),
+        hosts: Vec::new(),
         events: std::collections::VecDeque::new(),
         waiting: std::collections::BTreeMap::new(),
         asked: 0,

@@ -113,6 +113,12 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         ),
         scenario("an answer", asked(), &["answer", "ask-1", "yes"], settled),
         scenario("a settled answer", answered(), &["beat"], settled),
+        scenario("a worker's ask", quiet(bare()), &ASK, |profile, _| {
+            profile.run(&ASK).fails(124, "nobody has answered w-1");
+            assert_eq!(names(profile, "asks"), ["w-1.json"]);
+        }),
+        scenario("a message", with(TELL), &["told", "w~1"], |profile, _| once(profile, "tells", TELL.1)),
+        scenario("a claim", with(CLAIM), &["unclaim", "repo"], |profile, _| once(profile, "claims", CLAIM.1)),
         scenario("seeding", Profile::new(env!("CARGO_BIN_EXE_looop")), &["beat"], |profile, _| {
             for seed in ["PLAYBOOK.md", "sensors/today.sh", "goals/welcome.md", "goals/disk-report.md"] {
                 assert!(profile.file(seed).is_some(), "{seed}");
@@ -124,6 +130,29 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         scenario("a full log", full_log(bare()).goal("g", &recipe), &["beat"], served),
         scenario("a full journal", full_journal(quiet(bare())), &["run", SHELL], ran_by_hand),
     ]
+}
+
+const ASK: [&str; 6] = ["ask", "w~1", "--prompt", "Well?", "--timeout", "0"];
+const TELL: (&str, &str) =
+    ("tells/w-1.json", r#"{"v":1,"id":"w-1","to":"w~1","text":"look","sent":1800000000000}"#);
+const CLAIM: (&str, &str) =
+    ("claims/repo.json", r#"{"v":1,"name":"repo","session":"w~1","ts":1800000000000,"nonce":"1"}"#);
+
+/// A profile with a letter in it.
+fn with((path, text): (&str, &str)) -> Profile {
+    let profile = bare();
+    profile.beat().ok();
+    profile.write(path, text);
+    profile
+}
+
+/// A letter is where it was or put away, in one place.
+fn once(profile: &Profile, folder: &str, text: &str) {
+    let there = |folder: &str| {
+        let files = names(profile, folder).into_iter();
+        files.filter(|name| profile.file(&format!("{folder}/{name}")).as_deref() == Some(text)).count()
+    };
+    assert_eq!(there(folder) + there("mail.d"), 1);
 }
 
 /// A crash left half a line.

@@ -104,7 +104,7 @@ fn every_file_is_part_of_its_crate() {
     let mut findings = Vec::new();
     for path in files().iter().filter(|path| path.starts_with("crates/") && has_extension(path, "rs")) {
         let (folder, file) = path.rsplit_once('/').unwrap();
-        let is_root = matches!(file, "lib.rs" | "main.rs" | "mod.rs");
+        let is_root = matches!(file, "lib.rs" | "main.rs" | "mod.rs" | "build.rs");
         if is_root || folder.ends_with("/tests") && !folder.contains("/src/") || folder.ends_with("/examples")
         {
             continue;

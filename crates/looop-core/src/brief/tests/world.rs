@@ -12,6 +12,7 @@ use crate::gate::Limits;
 use crate::ledger::entry::Force;
 use crate::ledger::state::{AskRecord, Failures, GoalRecord, Ledger, Note, NoteKind};
 use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
 use crate::model::outcome::Ended;
 use crate::time::{Now, Stamp};
 use crate::world::baseline::{Change, ChangeKind};
@@ -45,6 +46,10 @@ pub(super) fn limits(brief_bytes: usize) -> Limits {
         can_notify: false,
         config: Digest::of(b"policy"),
         brief_bytes,
+        max_workers: Some(8),
+        worker_stuck: Duration::from_mins(15),
+        session_ttl: Duration::from_hours(72),
+        worker_runners: vec!["claude".to_owned()],
     }
 }
 
@@ -99,7 +104,8 @@ impl World {
 
     pub(super) fn ask(&mut self, id: &str, from: &str, prompt: &str) {
         let goal = Some("release".to_owned());
-        let record = AskRecord { from: from.into(), prompt: prompt.into(), goal, at: stamp(130), asked: 0 };
+        let (from, prompt, kind) = (from.to_owned(), prompt.to_owned(), AskKind::Question);
+        let record = AskRecord { from, prompt, goal, kind, at: stamp(130), asked: 0 };
         self.ledger.asks.insert(id.into(), record);
     }
 }

@@ -1,12 +1,23 @@
 //! What a beat makes of what it saw.
 
 use super::*;
-use crate::model::letter::Ask;
+use crate::model::letter::{Ask, AskKind};
 use crate::world::baseline::Change;
 
 fn letter(id: &str, asked: i64) -> Ask {
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
-    Ask { v: 1, id: id.to_owned(), from, prompt, options: Vec::new(), reference: None, goal: None, asked }
+    Ask {
+        v: 1,
+        id: id.to_owned(),
+        from,
+        kind: AskKind::Question,
+        prompt,
+        options: Vec::new(),
+        reference: None,
+        goal: None,
+        proposal: None,
+        asked,
+    }
 }
 
 fn answer(id: &str) -> Answer {
@@ -165,7 +176,7 @@ fn the_world_is_written_down_for_people_at_each_beat_that_looks() {
     world.beat();
     let written = world.each(|effect| if let Effect::Snapshots(all) = effect { Some(all) } else { None });
     let names: Vec<_> = written[0].keys().collect();
-    assert_eq!(names, ["ci", "sys-asks", "sys-goals", "sys-schedules"]);
+    assert_eq!(names, ["ci", "sys-asks", "sys-claims", "sys-goals", "sys-schedules", "sys-sessions"]);
 }
 
 #[test]
@@ -223,7 +234,7 @@ fn a_letter_is_taken_once_and_its_answer_settles_it() {
     world.effects.clear();
     world.beat();
     assert_eq!(world.decides(), 0, "its brief has shown the answer");
-    assert_eq!(settled(&world), ["a", "a"], "letters that a crash left behind are put away");
+    assert_eq!(settled(&world), ["a"], "letters that a crash left behind are put away");
     assert_eq!(world.entries().filter(|entry| matches!(entry, Entry::Asked { .. })).count(), 1);
     assert_eq!(world.entries().filter(|entry| matches!(entry, Entry::Answered { .. })).count(), 1);
     world.seen.letters.answers.clear();

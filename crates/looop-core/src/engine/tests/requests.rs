@@ -1,6 +1,7 @@
 //! What verbs want of the lock holder, and what they hear.
 
 use super::*;
+use crate::model::letter::AskKind;
 
 fn refused(reason: &str) -> Reply {
     Reply::Refused { reason: reason.to_owned() }
@@ -13,10 +14,12 @@ fn letter(id: &str, goal: Option<&str>, asked: i64) -> crate::model::letter::Ask
         v: 1,
         id: id.to_owned(),
         from,
+        kind: AskKind::Question,
         prompt,
         options: Vec::new(),
         reference: None,
         goal,
+        proposal: None,
         asked,
     }
 }

@@ -1,5 +1,7 @@
 //! The fold: what each entry makes of the ledger.
 
+mod workers;
+
 use serde_json::json;
 
 use super::{DAYS, JOURNAL, NOTES, SETTLED, apply, apply_line};
@@ -7,6 +9,7 @@ use crate::gate::Why;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Force, Line, Spend};
 use crate::ledger::state::{GoalRecord, Ledger, NoteKind, Nudge};
 use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
 use crate::model::moves::Proposal;
 use crate::model::outcome::{Ended, Outcome, Shell};
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
@@ -112,7 +115,14 @@ fn finished(beat: u64, outcome: Outcome) -> Entry {
 
 fn asked(ask: &str, goal: Option<&str>, asked: i64) -> Entry {
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
-    Entry::Asked { ask: ask.into(), from, prompt, goal: goal.map(str::to_owned), asked }
+    Entry::Asked {
+        ask: ask.into(),
+        from,
+        prompt,
+        goal: goal.map(str::to_owned),
+        kind: AskKind::Question,
+        asked,
+    }
 }
 
 fn notes(ledger: &Ledger) -> Vec<&NoteKind> {

@@ -1,0 +1,268 @@
+//! Admission of the moves that touch workers.
+
+use super::Context;
+use crate::ledger::state::Ledger;
+use crate::model::goal;
+use crate::model::moves::{Move, Proposal};
+use crate::model::name::Name;
+use crate::model::plan::{Act, Author, Plan};
+use crate::world::fleet::{Fleet, Worker, generation, is_worker_id};
+use crate::world::observation::Doc;
+
+/// Workers in a row without proof of their work after which a person is asked.
+const FRUITLESS: u32 = 2;
+
+/// Whether a goal's workers come to nothing, so that no further one is started unasked.
+pub(crate) fn is_fruitless(ledger: &Ledger, goal: &str) -> bool {
+    ledger.goals.get(goal).is_some_and(|record| record.fruitless >= FRUITLESS)
+}
+
+/// What is wrong with a worker move, in itself or in the world as it is.
+pub(super) fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
+    if let Some(fault) = &cx.docs.fleet.fault {
+        return Some(format!("it is not known which workers run: {fault}"));
+    }
+    match action {
+        Move::StartWorker { .. } => start_fault(cx, action),
+        Move::SteerSession { id, input } => {
+            if input.trim().is_empty() {
+                return Some("the input is empty".to_owned());
+            }
+            typing_fault(cx, id)
+        }
+        Move::SendKey { id, keys } => {
+            if keys.is_empty() {
+                return Some("no key is named".to_owned());
+            }
+            typing_fault(cx, id)
+        }
+        Move::KillWorker { id, also, force, .. } => {
+            std::iter::once(id).chain(also).find_map(|id| kill_fault(cx, id, *force))
+        }
+        Move::RestartSession { id, force, .. } => match cx.docs.fleet.latest(id.as_str()) {
+            None => Some(format!("there is no worker \"{id}\"")),
+            Some(worker) if worker.state.is_alive() && !force => waiting(cx, worker).map(|ask| {
+                format!("worker \"{id}\" is waiting for a person's answer to {ask} and is not restarted")
+            }),
+            Some(worker) if !worker.state.is_alive() => full(cx),
+            Some(_) => None,
+        },
+        Move::Noop { .. }
+        | Move::RunShell { .. }
+        | Move::WriteGoal { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::WriteSensor { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. } => None,
+    }
+}
+
+fn kill_fault(cx: &Context<'_>, id: &Name, force: bool) -> Option<String> {
+    match live(cx, id) {
+        Ok(worker) if !force => waiting(cx, worker).map(|ask| {
+            format!("worker \"{id}\" is waiting for a person's answer to {ask} and is not killed")
+        }),
+        Ok(_) => None,
+        Err(reason) => Some(reason),
+    }
+}
+
+fn start_fault(cx: &Context<'_>, action: &Move) -> Option<String> {
+    let Move::StartWorker { id, prompt, goal, runner, command, verify } = action else { return None };
+    if !is_worker_id(id.as_str()) {
+        return Some(format!("\"{id}\" is a name of the loop's own; call the worker something else"));
+    }
+    if prompt.trim().is_empty() && command.is_none() {
+        return Some("the prompt is empty".to_owned());
+    }
+    if [command, verify].into_iter().flatten().any(|text| text.trim().is_empty()) {
+        return Some("the command or verify is empty".to_owned());
+    }
+    if let Some(worker) = cx.docs.fleet.live(id.as_str()) {
+        return Some(format!("worker \"{id}\" lives already, as {}", worker.session));
+    }
+    if let Some(full) = full(cx) {
+        return Some(full);
+    }
+    runner_fault(cx, runner.as_deref(), command.is_some())
+        .or_else(|| goal.as_ref().and_then(|goal| goal_fault(cx, goal)))
+}
+
+/// Why there is no room for another worker, if there is none.
+fn full(cx: &Context<'_>) -> Option<String> {
+    let live = cx.docs.fleet.live_count();
+    let cap = cx.limits.max_workers.filter(|cap| live >= *cap)?;
+    Some(format!("{live} workers live and max_workers is {cap}"))
+}
+
+fn runner_fault(cx: &Context<'_>, runner: Option<&str>, has_command: bool) -> Option<String> {
+    let known = &cx.limits.worker_runners;
+    match runner {
+        _ if has_command => None,
+        Some(name) if known.iter().any(|known| known == name) => None,
+        Some(name) => Some(format!("no runner \"{name}\" is configured that can start a worker")),
+        None if known.is_empty() => Some(
+            "no runner can start a worker; set runners.<name>.interactive in config.toml, or give a command"
+                .to_owned(),
+        ),
+        None => None,
+    }
+}
+
+fn goal_fault(cx: &Context<'_>, goal: &Name) -> Option<String> {
+    match cx.docs.goals.get(goal.as_str()) {
+        None | Some(Doc::Absent) => return Some(format!("there is no goal {goal}")),
+        Some(Doc::Broken { error }) => return Some(error.clone()),
+        Some(Doc::Text { .. }) => {}
+    }
+    if cx.author == Author::Person {
+        return None;
+    }
+    let ask = cx.ledger.goal(goal.as_str()).ask?;
+    Some(format!("goal {goal} waits for a person's answer to {ask}"))
+}
+
+/// Nothing is typed where it would pass for a person's answer.
+fn typing_fault(cx: &Context<'_>, id: &Name) -> Option<String> {
+    match live(cx, id) {
+        Ok(worker) => waiting(cx, worker)
+            .map(|ask| format!("worker \"{id}\" waits on a person ({ask}); only a person answers that")),
+        Err(reason) => Some(reason),
+    }
+}
+
+fn live<'a>(cx: &'a Context<'_>, id: &Name) -> Result<&'a Worker, String> {
+    cx.docs.fleet.live(id.as_str()).ok_or_else(|| match cx.docs.fleet.latest(id.as_str()) {
+        Some(worker) => format!("worker \"{id}\" does not run: {}", worker.state.text()),
+        None => format!("there is no worker \"{id}\""),
+    })
+}
+
+fn waiting<'a>(cx: &'a Context<'_>, worker: &Worker) -> Option<&'a String> {
+    cx.docs.waiting.get(&worker.session)
+}
+
+/// How a worker move is carried out.
+pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
+    match &plan.action {
+        Move::StartWorker { id, goal, verify, .. } => {
+            let text = goal.as_ref().and_then(|goal| cx.docs.goals.get(goal.as_str())).and_then(Doc::text);
+            let parsed = text.map(goal::parse).unwrap_or_default();
+            let verify = verify.clone().or(parsed.check);
+            Some(Act::Worker {
+                session: next_session(cx.ledger, &cx.docs.fleet, id.as_str()),
+                verify,
+                repo: parsed.repo,
+            })
+        }
+        Move::SteerSession { id, .. } | Move::SendKey { id, .. } => {
+            let session = cx.docs.fleet.live(id.as_str())?.session.clone();
+            // The beat that it belongs to gives it its name.
+            Some(Act::Typed { session, input: String::new() })
+        }
+        Move::KillWorker { id, also, .. } => {
+            let session = |id: &Name| Some(cx.docs.fleet.live(id.as_str())?.session.clone());
+            Some(Act::Ended { session: session(id)?, also: also.iter().filter_map(session).collect() })
+        }
+        Move::RestartSession { id, .. } => {
+            let from = cx.docs.fleet.latest(id.as_str())?.session.clone();
+            Some(Act::Again {
+                from,
+                session: next_session(cx.ledger, &cx.docs.fleet, id.as_str()),
+                asks: Vec::new(),
+            })
+        }
+        Move::Noop { .. }
+        | Move::RunShell { .. }
+        | Move::WriteGoal { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::WriteSensor { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. } => None,
+    }
+}
+
+/// The next session of a worker. Numbers of sessions that only the disk knows are passed over too.
+pub(crate) fn next_session(ledger: &Ledger, fleet: &Fleet, id: &str) -> String {
+    let used = ledger.generations.get(id).copied().unwrap_or(0);
+    let seen = fleet.latest(id).map_or(0, |worker| generation(&worker.session));
+    format!("{id}~{}", used.max(seen) + 1)
+}
+
+/// The worker that a move names.
+pub(super) fn named(action: &Move) -> Option<&Name> {
+    match action {
+        Move::StartWorker { id, .. }
+        | Move::SteerSession { id, .. }
+        | Move::SendKey { id, .. }
+        | Move::RestartSession { id, .. }
+        | Move::KillWorker { id, .. } => Some(id),
+        Move::Noop { .. }
+        | Move::RunShell { .. }
+        | Move::WriteGoal { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::WriteSensor { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. } => None,
+    }
+}
+
+/// The goal that a worker to be started, or started anew, serves.
+fn goal_of(cx: &Context<'_>, action: &Move) -> Option<Name> {
+    match action {
+        Move::StartWorker { goal, .. } => goal.clone(),
+        Move::RestartSession { id, .. } => {
+            Name::new(cx.docs.fleet.latest(id.as_str())?.goal.as_deref()?).ok()
+        }
+        Move::Noop { .. }
+        | Move::RunShell { .. }
+        | Move::WriteGoal { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::WriteSensor { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::SteerSession { .. }
+        | Move::SendKey { .. }
+        | Move::KillWorker { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. } => None,
+    }
+}
+
+/// The question that takes the place of one more worker for a goal whose workers come to nothing.
+pub(super) fn instead(cx: &Context<'_>, proposal: &Proposal) -> Option<Proposal> {
+    let goal = &goal_of(cx, &proposal.action)?;
+    let waits = cx.ledger.goal(goal.as_str()).ask.is_some();
+    if cx.author == Author::Person || waits || !is_fruitless(cx.ledger, goal.as_str()) {
+        return None;
+    }
+    Some(fruitless_ask(goal))
+}
+
+/// What a person is asked when a goal's workers come to nothing.
+pub(crate) fn fruitless_ask(goal: &Name) -> Proposal {
+    let action = Move::AskHuman {
+        prompt: format!(
+            "The workers for goal \"{goal}\" end, or fail to start, without proof that their work is done. Look at their \
+             transcripts (looop worker list, looop log <id>), mend the goal or the world, then answer \"again\" to have \
+             another one started, or archive the goal."
+        ),
+        options: vec!["again".to_owned()],
+        reference: Some(format!("goals/{goal}.md")),
+    };
+    Proposal { goal: Some(goal.clone()), ..Proposal::of(action) }
+}

@@ -1,0 +1,97 @@
+//! What letters have to say to the log.
+
+use std::collections::BTreeSet;
+
+use crate::ledger::entry::Entry;
+use crate::ledger::state::Ledger;
+use crate::model::letter::{Ask, AskKind};
+use crate::world::observation::Observation;
+
+/// What was found, and the asks whose letters can go.
+#[derive(Debug, Default)]
+pub(super) struct News {
+    pub(super) entries: Vec<Entry>,
+    pub(super) settled: BTreeSet<String>,
+}
+
+/// New asks, answers, asks whose letter is gone, tells; and the asks whose letters can go.
+pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
+    let mut news = News::default();
+    let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
+    for (id, ask) in &seen.letters.asks {
+        // A crash may have come between settling an ask and moving its letters away.
+        if is_discharged(ledger, &ask.from) && !seen.letters.answers.contains_key(id) {
+            news.entries.extend(ledger.asks.get(id).map(|_| Entry::Dismissed { ask: id.clone() }));
+            news.settled.insert(id.clone());
+        } else if ledger.settled.get(id) == Some(&ask.asked) {
+            if !is_held(ledger, seen, id, ask) {
+                news.settled.insert(id.clone());
+            }
+        } else if known.insert(id) {
+            news.entries.push(asked(id, ask));
+        }
+    }
+    for (id, answer) in &seen.letters.answers {
+        if known.contains(id) {
+            news.entries.push(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
+        }
+        let held = seen.letters.asks.get(id).is_some_and(|ask| is_held(ledger, seen, id, ask));
+        if !held {
+            news.settled.insert(id.clone());
+        }
+    }
+    news.entries.extend(gone(ledger, seen));
+    let fresh = seen.letters.tells.iter().filter(|(id, _)| !ledger.tells.contains_key(*id));
+    news.entries.extend(fresh.map(|(id, tell)| Entry::Told {
+        tell: id.clone(),
+        session: tell.to.clone(),
+        text: tell.text.clone(),
+        told: tell.sent,
+    }));
+    news
+}
+
+fn asked(id: &str, ask: &Ask) -> Entry {
+    Entry::Asked {
+        ask: id.to_owned(),
+        from: ask.from.clone(),
+        prompt: ask.prompt.clone(),
+        goal: ask.goal.clone(),
+        kind: ask.kind,
+        asked: ask.asked,
+    }
+}
+
+/// Whether letters are not ours to move: a worker's answered question is fetched by the worker, or brought to it if it
+/// has died.
+pub(super) fn is_held(ledger: &Ledger, seen: &Observation, id: &str, ask: &Ask) -> bool {
+    let fleet = &seen.docs.fleet;
+    let known = fleet.workers.contains_key(&ask.from) || fleet.fault.is_some() && ask.from != "pulse";
+    ask.kind == AskKind::Question
+        && known
+        && !is_discharged(ledger, &ask.from)
+        && seen.letters.answers.contains_key(id)
+        && !ledger.redelivered.contains_key(id)
+}
+
+/// Whether a move ended a session: nobody waits for an answer to what it asked.
+fn is_discharged(ledger: &Ledger, session: &str) -> bool {
+    ledger.workers.get(session).is_some_and(|record| record.discharged)
+}
+
+/// Pending asks whose letter is no longer there: the worker fetched its answer, or the ask was dismissed. A letter that
+/// cannot be read is not gone.
+fn gone(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
+    let letters = &seen.letters;
+    let is_broken = |id: &str| {
+        let letter = format!("asks/{id}.json");
+        letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
+    };
+    let gone = ledger.asks.keys().filter(|id| !letters.asks.contains_key(*id));
+    let gone = gone.filter(|id| !letters.answers.contains_key(*id) && !is_broken(id));
+    gone.map(|ask| match letters.collected.get(ask) {
+        Some(answer) => Entry::Answered { ask: ask.clone(), text: answer.text.clone() },
+        None => Entry::Dismissed { ask: ask.clone() },
+    })
+    .collect()
+}

@@ -1,0 +1,229 @@
+//! What the loop does about workers without being told: it notes their ends, takes their claims back, brings answers to
+//! those that died before they could fetch them, and removes what is kept for too long.
+
+use super::io::{Effect, Reply, RequestId};
+use super::letters::is_held;
+use super::machine::Engine;
+use crate::ledger::entry::Entry;
+use crate::ledger::state::Ledger;
+use crate::model::moves::{Move, one_line};
+use crate::model::name::Name;
+use crate::model::outcome::Outcome;
+use crate::model::plan::{Act, Author, Plan};
+use crate::time::Now;
+use crate::world::fleet::{Fleet, WorkerState, worker_of};
+use crate::world::observation::{Docs, Observation};
+
+/// Sessions that have ended since the log last said so, and proofs of their work.
+pub(super) fn ends(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
+    let fleet = &seen.docs.fleet;
+    let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
+    let ended = running.filter(|(session, _)| !fleet.lives(session)).map(|(session, _)| {
+        // A session of which nothing is left was taken away by hand.
+        let state = fleet.workers.get(session).map_or(WorkerState::Lost, |worker| worker.state.clone());
+        Entry::WorkerEnded { session: session.clone(), state }
+    });
+    let unproven =
+        |session: &String| ledger.workers.get(session).is_some_and(|record| record.proven.is_none());
+    let proofs = seen.proofs.iter().filter(|(session, _)| unproven(session));
+    let proofs = proofs.map(|(session, checked)| {
+        let said = one_line(checked.output.lines().next_back().unwrap_or(""), 200);
+        let text =
+            if said.is_empty() { checked.ended.text() } else { format!("{}: {said}", checked.ended.text()) };
+        Entry::Verified { session: session.clone(), pass: checked.ended.is_success(), text }
+    });
+    ended.chain(proofs).collect()
+}
+
+/// Whether a dead session holds a claim, or is to be told something.
+pub(super) fn leaves_letters(seen: &Observation) -> bool {
+    let fleet = &seen.docs.fleet;
+    let dead = |holder: &str| !fleet.holds(holder);
+    seen.letters.claims.values().any(|claim| dead(&claim.session))
+        || seen.letters.tells.values().any(|tell| dead(&tell.to))
+}
+
+impl Engine {
+    /// Sessions whose work is to be proven once they have ended, with the command that does.
+    pub fn unproven(&self) -> Vec<(String, String)> {
+        let open = self.ledger.workers.iter().filter(|(_, record)| record.proven.is_none());
+        open.filter_map(|(session, record)| Some((session.clone(), record.verify.clone()?))).collect()
+    }
+
+    /// Has done what a look at the workers shows to be due, besides moves.
+    pub(super) fn tidy(&mut self, seen: &Observation, now: &Now) {
+        if leaves_letters(seen) {
+            self.push(Effect::Reap);
+        }
+        let old = self.too_old(&seen.docs, now);
+        if !old.is_empty() {
+            self.push(Effect::Prune(None, old));
+        }
+    }
+
+    /// Ended sessions that nobody needs any more. One whose question waits, or whose answer was not brought, is needed.
+    fn too_old(&self, docs: &Docs, now: &Now) -> Vec<String> {
+        let keep = i64::try_from(self.setup.limits.session_ttl.as_millis()).unwrap_or(i64::MAX);
+        let old = |ended: i64| now.wall.saturating_sub(ended) >= keep;
+        let workers = docs.fleet.workers.values().filter(|worker| !worker.state.is_alive());
+        let old = workers.filter(|worker| old(worker.ended.unwrap_or(worker.started)));
+        let old = old.map(|worker| worker.session.clone());
+        // Of some the log knows and nothing is on the disk, because they could not be started.
+        let records = self.ledger.workers.iter().filter(|(session, record)| {
+            let forgotten = record.ended.is_some() && !docs.fleet.workers.contains_key(*session);
+            forgotten && now.since(&record.at) >= self.setup.limits.session_ttl
+        });
+        let all = old.chain(records.map(|(session, _)| session.clone()));
+        all.filter(|session| self.needed(docs, session).is_none()).collect()
+    }
+
+    /// Why a session must be kept, if it must.
+    fn needed(&self, docs: &Docs, session: &str) -> Option<String> {
+        if docs.fleet.lives(session) {
+            return Some("it lives".to_owned());
+        }
+        if self.ledger.acting.as_ref().is_some_and(|acting| acting.plan.act.touches(session)) {
+            return Some("a move about it is under way".to_owned());
+        }
+        let asked = self.ledger.asks.iter().find(|(_, ask)| ask.from == session).map(|(id, _)| id);
+        if let Some(ask) = asked.or_else(|| docs.waiting.get(session)) {
+            return Some(format!("{ask} waits for your answer"));
+        }
+        let gone = self.ledger.workers.get(session).is_some_and(|record| record.discharged);
+        let open =
+            docs.unfetched.get(session).filter(|ask| !gone && !self.ledger.redelivered.contains_key(*ask));
+        open.map(|ask| format!("your answer to {ask} was not brought to it yet"))
+    }
+
+    /// The loop's own errand, before any decider is asked: an answer to bring, or a death to report.
+    pub(super) fn errand(&self, seen: &Observation, now: &Now) -> Option<(Plan, String)> {
+        if seen.docs.fleet.fault.is_some() {
+            return None;
+        }
+        self.redelivery(seen, now).or_else(|| self.obituary(now))
+    }
+
+    /// Brings an answer to a worker that has died since it asked: its task is begun anew with question and answer.
+    fn redelivery(&self, seen: &Observation, now: &Now) -> Option<(Plan, String)> {
+        let fleet = &seen.docs.fleet;
+        let room = self.setup.limits.max_workers.is_none_or(|cap| fleet.live_count() < cap);
+        let dead = |from: &str| !fleet.lives(from) && fleet.live(worker_of(from)).is_none();
+        let due = |id: &String| {
+            let ask = seen.letters.asks.get(id)?;
+            (room && dead(&ask.from) && is_held(&self.ledger, seen, id, ask)).then_some((id.clone(), ask))
+        };
+        let (id, ask) = seen.letters.answers.keys().find_map(due)?;
+        let all = seen.letters.answers.keys().filter_map(due).filter(|(_, other)| other.from == ask.from);
+        let asks = all.map(|(id, _)| id).collect();
+        let worker = Name::new(worker_of(&ask.from)).ok()?;
+        let why = format!("{} had died when {id} was answered", ask.from);
+        let act =
+            Act::Again { from: ask.from.clone(), session: self.next_session(worker.as_str(), fleet), asks };
+        let action = Move::RestartSession { id: worker, reason: Some(why.clone()), force: false };
+        let goal = ask.goal.clone();
+        Some((Plan { goal, ..own_plan(action, act, now) }, why))
+    }
+
+    /// Asks a person about a worker that died again after an answer was brought to it.
+    fn obituary(&self, now: &Now) -> Option<(Plan, String)> {
+        let died = |state: &WorkerState| !matches!(state, WorkerState::Exited(0) | WorkerState::Killed);
+        let (session, record, state) = self.ledger.workers.iter().find_map(|(session, record)| {
+            let state = record.ended.as_ref().filter(|state| died(state))?;
+            let due = record.after.is_some() && !record.mourned && record.proven != Some(true);
+            due.then_some((session, record, state))
+        })?;
+        let ask = record.after.as_deref().unwrap_or("");
+        let why = format!("{session} was told your answer to {ask} and died again ({})", state.text());
+        let question = Move::AskHuman {
+            prompt: format!("{why}. Its transcript: looop log {session}. What shall become of it?"),
+            options: Vec::new(),
+            reference: Some(format!("sessions/{session}")),
+        };
+        let plan = own_plan(question, Act::Nothing, now);
+        let plan = crate::admit::asking(&self.ledger, Plan { goal: record.goal.clone(), ..plan });
+        Some((plan, why))
+    }
+
+    fn next_session(&self, id: &str, fleet: &Fleet) -> String {
+        crate::admit::workers::next_session(&self.ledger, fleet, id)
+    }
+
+    /// A person wants what is kept of ended sessions gone.
+    pub(super) fn prune(&mut self, id: RequestId, only: Option<&str>, docs: &Docs) {
+        if let Some(fault) = &docs.fleet.fault {
+            return self
+                .reply(id, Reply::Refused { reason: format!("it is not known which workers run: {fault}") });
+        }
+        let meant = |session: &str| only.is_none_or(|only| only == session || only == worker_of(session));
+        let (mut gone, mut kept) = (Vec::new(), Vec::new());
+        for worker in docs.fleet.workers.values().filter(|worker| meant(&worker.session)) {
+            match self.needed(docs, &worker.session) {
+                None => gone.push(worker.session.clone()),
+                Some(why) if only.is_some() || !worker.state.is_alive() => {
+                    kept.push((worker.session.clone(), why));
+                }
+                Some(_) => {}
+            }
+        }
+        if let (true, true, Some(only)) = (gone.is_empty(), kept.is_empty(), only) {
+            return self
+                .reply(id, Reply::Refused { reason: format!("nothing is kept of a worker \"{only}\"") });
+        }
+        self.prunings.insert(id, kept);
+        self.push(Effect::Prune(Some(id), gone));
+    }
+
+    /// Sessions were removed, or could not be.
+    pub(super) fn pruned(
+        &mut self,
+        id: Option<RequestId>,
+        sessions: Vec<String>,
+        failed: Vec<(String, String)>,
+        now: &Now,
+    ) {
+        if !sessions.is_empty() {
+            self.log(Entry::Pruned { sessions: sessions.clone() }, now);
+        }
+        let Some(id) = id else { return };
+        let mut kept = self.prunings.remove(&id).unwrap_or_default();
+        kept.extend(failed);
+        self.reply(id, Reply::Pruned { sessions, kept });
+    }
+
+    /// Says that a worker was started.
+    pub(super) fn note_start(&mut self, act: &Act, outcome: &Outcome, now: &Now) {
+        if let (true, Act::Worker { session, .. } | Act::Again { session, .. }) = (outcome.is_done(), act) {
+            let goal = self.ledger.workers.get(session).and_then(|record| record.goal.clone());
+            self.log(Entry::WorkerStarted { session: session.clone(), goal }, now);
+        }
+    }
+
+    /// After a worker was killed on request nobody waits for the answers to what it asked.
+    pub(super) fn forget_asks(&mut self, act: &Act, outcome: &Outcome, now: &Now) {
+        let gone: Vec<&String> = match act {
+            Act::Ended { session, also } => std::iter::once(session).chain(also).collect(),
+            Act::Again { from, asks, .. } if asks.is_empty() => vec![from],
+            Act::Again { .. }
+            | Act::Nothing
+            | Act::Hosted { .. }
+            | Act::Worker { .. }
+            | Act::Typed { .. }
+            | Act::File { .. }
+            | Act::Archive { .. } => return,
+        };
+        if !outcome.is_done() {
+            return;
+        }
+        let asks = self.ledger.asks.iter().filter(|(_, ask)| gone.contains(&&ask.from));
+        for ask in asks.map(|(id, _)| id.clone()).collect::<Vec<_>>() {
+            self.log(Entry::Dismissed { ask: ask.clone() }, now);
+            self.push(Effect::Settle(ask));
+        }
+    }
+}
+
+/// A move that the loop makes of itself.
+fn own_plan(action: Move, act: Act, now: &Now) -> Plan {
+    let (journal, goal, next_interval_s) = (None, None, None);
+    Plan { action, author: Author::Builtin, act, goal, journal, next_interval_s, at: now.stamp() }
+}

@@ -1,0 +1,202 @@
+//! What entries about workers add up to.
+
+use std::collections::BTreeMap;
+
+use crate::ledger::state::{Ledger, WorkerRecord};
+use crate::model::moves::Move;
+use crate::model::plan::{Act, Author, Plan};
+use crate::time::Stamp;
+use crate::world::baseline::{Seen, seen_of_value, worker_item};
+use crate::world::fleet::{WorkerState, generation, worker_of};
+use crate::world::probe::{Health, WorkerRow};
+
+/// Workers whose numbers are remembered after nothing else of them is kept.
+const GENERATIONS: usize = 5000;
+/// Brought answers and noted tells that are remembered.
+const REMEMBERED: usize = 200;
+
+/// A session's number is used up as soon as it is intended, whatever comes of it.
+pub(super) fn numbered(ledger: &mut Ledger, session: &str) {
+    let known = ledger.generations.entry(worker_of(session).to_owned()).or_default();
+    *known = (*known).max(generation(session));
+    if ledger.generations.len() > GENERATIONS {
+        forget_a_generation(ledger, session);
+    }
+}
+
+/// Drops the number of a worker of which nothing is kept.
+fn forget_a_generation(ledger: &mut Ledger, newest: &str) {
+    let kept = |id: &str| ledger.workers.keys().any(|session| worker_of(session) == id);
+    let idle = ledger.generations.keys().find(|id| id.as_str() != worker_of(newest) && !kept(id)).cloned();
+    if let Some(id) = idle {
+        ledger.generations.remove(&id);
+    }
+}
+
+/// A move that touches workers took effect.
+pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
+    match &plan.act {
+        Act::Worker { session, verify, .. } => {
+            let record = WorkerRecord {
+                goal: plan.goal.clone(),
+                verify: verify.clone(),
+                author: plan.author.clone(),
+                at: *at,
+                ended: None,
+                proven: None,
+                after: None,
+                mourned: false,
+                discharged: false,
+            };
+            started(ledger, session, record);
+        }
+        Act::Again { from, session, asks } => {
+            let before = ledger.workers.get(from);
+            let record = WorkerRecord {
+                goal: before.and_then(|record| record.goal.clone()),
+                verify: before.and_then(|record| record.verify.clone()),
+                author: plan.author.clone(),
+                at: *at,
+                ended: None,
+                proven: None,
+                after: asks.first().cloned(),
+                mourned: false,
+                discharged: false,
+            };
+            ended(ledger, from, &WorkerState::Killed);
+            if asks.is_empty() {
+                discharge(ledger, from);
+            }
+            started(ledger, session, record);
+            brought(ledger, asks, session);
+        }
+        Act::Ended { session, also } => {
+            for session in std::iter::once(session).chain(also) {
+                ended(ledger, session, &WorkerState::Killed);
+                discharge(ledger, session);
+                if plan.author != Author::Person {
+                    fold_row(ledger, session);
+                }
+            }
+        }
+        Act::Nothing | Act::Hosted { .. } | Act::Typed { .. } | Act::File { .. } | Act::Archive { .. } => {}
+    }
+    if let Move::AskHuman { reference: Some(reference), .. } = &plan.action
+        && let Some(record) =
+            reference.strip_prefix("sessions/").and_then(|name| ledger.workers.get_mut(name))
+    {
+        record.mourned = true;
+    }
+}
+
+fn discharge(ledger: &mut Ledger, session: &str) {
+    if let Some(record) = ledger.workers.get_mut(session) {
+        record.discharged = true;
+    }
+}
+
+/// These answers were brought to this session, and are not brought again.
+fn brought(ledger: &mut Ledger, asks: &[String], session: &str) {
+    ledger.redelivered.extend(asks.iter().map(|ask| (ask.clone(), session.to_owned())));
+    shorten(&mut ledger.redelivered);
+}
+
+/// A session that should have been told an answer could not be started, or died at once: that counts as its death, so that a person
+/// hears of it and it is not tried for ever.
+pub(super) fn not_started(ledger: &mut Ledger, at: &Stamp, plan: &Plan, state: WorkerState) {
+    let Act::Again { from, session, asks } = &plan.act else { return };
+    if asks.is_empty() {
+        return;
+    }
+    let before = ledger.workers.get(from);
+    let record = WorkerRecord {
+        goal: before.and_then(|record| record.goal.clone()),
+        verify: None,
+        author: plan.author.clone(),
+        at: *at,
+        ended: Some(state),
+        proven: None,
+        after: asks.first().cloned(),
+        mourned: false,
+        discharged: false,
+    };
+    ledger.workers.insert(session.clone(), record);
+    brought(ledger, asks, session);
+}
+
+/// What our own move started is known to the decider that wanted it: it does not wake.
+fn started(ledger: &mut Ledger, session: &str, record: WorkerRecord) {
+    let own = record.author != Author::Person;
+    ledger.workers.insert(session.to_owned(), record);
+    if own {
+        fold_row(ledger, session);
+    }
+}
+
+fn fold_row(ledger: &mut Ledger, session: &str) {
+    let Some(record) = ledger.workers.get(session) else { return };
+    let state = record.ended.clone().unwrap_or(WorkerState::Alive);
+    let row = WorkerRow {
+        id: worker_of(session),
+        state: &state,
+        health: if state.is_alive() { Health::Busy } else { Health::Dead },
+        goal: record.goal.as_deref(),
+        proven: record.proven,
+        note: None,
+    };
+    let seen: Seen = seen_of_value(&row.value());
+    ledger.baseline.insert(worker_item(worker_of(session)), seen);
+}
+
+/// A session has ended. It counts against its goal unless its work is proven later.
+pub(super) fn ended(ledger: &mut Ledger, session: &str, state: &WorkerState) {
+    let Some(record) = ledger.workers.get_mut(session) else { return };
+    if record.ended.is_some() {
+        return;
+    }
+    record.ended = Some(state.clone());
+    if let Some(goal) = record.goal.clone() {
+        ledger.goals.entry(goal).or_default().fruitless += 1;
+    }
+}
+
+/// A session's work was proven, or was not.
+pub(super) fn verified(ledger: &mut Ledger, session: &str, pass: bool) {
+    let Some(record) = ledger.workers.get_mut(session) else { return };
+    record.proven = Some(pass);
+    if let (true, Some(goal)) = (pass, record.goal.clone()) {
+        let goal = ledger.goals.entry(goal).or_default();
+        (goal.fruitless, goal.attempts) = (0, 0);
+    }
+}
+
+/// Nothing is kept of these sessions any more. That is no change of the world.
+pub(super) fn pruned(ledger: &mut Ledger, sessions: &[String]) {
+    for session in sessions {
+        ledger.workers.remove(session);
+        let id = worker_of(session);
+        let kept = ledger.workers.keys().filter(|kept| worker_of(kept) == id);
+        match kept.max_by_key(|kept| generation(kept)).cloned() {
+            None => drop(ledger.baseline.remove(&worker_item(id))),
+            // The row is that of an older session from now on.
+            Some(older) if generation(&older) < generation(session) => fold_row(ledger, &older),
+            Some(_) => {}
+        }
+    }
+}
+
+/// A tell was seen.
+pub(super) fn told(ledger: &mut Ledger, tell: &str, when: i64) {
+    ledger.tells.insert(tell.to_owned(), when);
+    while ledger.tells.len() > REMEMBERED {
+        let oldest = ledger.tells.iter().min_by_key(|(_, told)| **told).map(|(id, _)| id.clone());
+        let Some(oldest) = oldest else { return };
+        ledger.tells.remove(&oldest);
+    }
+}
+
+fn shorten(map: &mut BTreeMap<String, String>) {
+    while map.len() > REMEMBERED {
+        map.pop_first();
+    }
+}

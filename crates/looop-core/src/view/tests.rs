@@ -1,0 +1,285 @@
+//! Every entry has its event and its line, and every event has its name in the list.
+
+use std::collections::BTreeSet;
+
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+
+use super::events::{EVENT_NAMES, events};
+use super::lines::{Tone, lines};
+use super::status::status;
+use crate::engine::tests::limits;
+use crate::gate::Why;
+use crate::ledger::entry::{Cause, Entry, FailureKind, Line, Spend};
+use crate::ledger::state::Ledger;
+use crate::model::digest::Digest;
+use crate::model::letter::AskKind;
+use crate::model::moves::{Move, Proposal};
+use crate::model::outcome::Outcome;
+use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
+use crate::time::{Now, Stamp};
+use crate::world::baseline::Delta;
+use crate::world::fleet::{Worker, WorkerState, worker_of};
+use crate::world::observation::Observation;
+
+fn at() -> Stamp {
+    Stamp { wall: 1_800_000_000_000, up: 0, boot: 1 }
+}
+
+fn now() -> Now {
+    Now { wall: at().wall, up: 0, boot: 1, zone: TimeZone::UTC }
+}
+
+fn event(entry: Entry) -> Value {
+    let found = events(&Line { seq: 7, at: at(), idle: 0, entries: vec![entry] });
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.into_iter().next().unwrap()
+}
+
+fn shown(entry: Entry) -> Vec<String> {
+    let found = lines(&Line { seq: 7, at: at(), idle: 0, entries: vec![entry] }, &now());
+    found.iter().map(|line| format!("{} {:?} {}", line.glyph, line.tone, line.text)).collect()
+}
+
+fn asked(kind: AskKind) -> Entry {
+    let (from, prompt) = ("w~1".to_owned(), "Really?".to_owned());
+    Entry::Asked { ask: "a".into(), from, prompt, goal: None, kind, asked: 0 }
+}
+
+fn plan(action: Move, act: Act) -> Box<Plan> {
+    let (journal, next_interval_s) = (None, None);
+    Box::new(Plan { action, author: Author::Builtin, act, goal: None, journal, next_interval_s, at: at() })
+}
+
+/// One of every kind of entry. A new kind must be added here: the match below has no other arm.
+fn one_of_each() -> Vec<Entry> {
+    let (beat, run, why) = (BeatId(1), RunId(1), Why::Unchanged);
+    let (spend, policy) = (Spend::default(), Digest::of(b""));
+    let noop = Move::Noop { reason: None };
+    let finished = |outcome| Entry::Finished { beat, outcome, journal: None, policy };
+    vec![
+        Entry::Seeded { files: vec!["PLAYBOOK.md".into()] },
+        Entry::Saw { readings: [].into(), quiet: 0, ready: None, held: vec![] },
+        Entry::Flapping { reading: "ci".into() },
+        Entry::Skipped { beat, cause: Cause::Timer, why, changes: vec![], sees: None },
+        Entry::DecideStarted {
+            beat,
+            run,
+            session: "decide~1".into(),
+            decider: "m".into(),
+            cause: Cause::Timer,
+            forced: None,
+            changes: vec![],
+            sees: Delta::default(),
+            files: [].into(),
+            reserved_usd: 0.0,
+        },
+        Entry::Decided { beat, run, proposal: Proposal::of(noop.clone()), spend: spend.clone() },
+        Entry::Failed { beat, run, failure: FailureKind::Lost, reason: "x".into(), spend, policy },
+        Entry::Rejected { beat, reason: "x".into(), policy },
+        Entry::Overtaken { beat, reason: "x".into(), spend: None },
+        Entry::Intended { beat, plan: plan(noop, Act::Nothing), cause: None, changes: vec![], why: None },
+        Entry::Restarted { beat, session: "move~2".into() },
+        finished(Outcome::done()),
+        finished(Outcome::Interrupted { reason: "x".into() }),
+        asked(AskKind::Question),
+        asked(AskKind::Flag),
+        asked(AskKind::Proposal),
+        Entry::Answered { ask: "a".into(), text: "yes".into() },
+        Entry::Dismissed { ask: "a".into() },
+        Entry::WorkerStarted { session: "w~1".into(), goal: None },
+        Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0) },
+        Entry::Verified { session: "w~1".into(), pass: true, text: "exit 0".into() },
+        Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
+        Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 0 },
+        Entry::Pruned { sessions: vec!["w~1".into()] },
+        Entry::Paused { until: None },
+        Entry::Resumed,
+        Entry::Dropped { what: "x".into() },
+        Entry::Stopped { reason: "x".into() },
+    ]
+}
+
+/// A number for each kind, so that the list above cannot forget one.
+fn kind(entry: &Entry) -> usize {
+    match entry {
+        Entry::Seeded { .. } => 0,
+        Entry::Saw { .. } => 1,
+        Entry::Flapping { .. } => 2,
+        Entry::Skipped { .. } => 3,
+        Entry::DecideStarted { .. } => 4,
+        Entry::Decided { .. } => 5,
+        Entry::Failed { .. } => 6,
+        Entry::Rejected { .. } => 7,
+        Entry::Overtaken { .. } => 8,
+        Entry::Intended { .. } => 9,
+        Entry::Restarted { .. } => 10,
+        Entry::Finished { .. } => 11,
+        Entry::Asked { .. } => 12,
+        Entry::Answered { .. } => 13,
+        Entry::Dismissed { .. } => 14,
+        Entry::WorkerStarted { .. } => 15,
+        Entry::WorkerEnded { .. } => 16,
+        Entry::Verified { .. } => 17,
+        Entry::ClaimReaped { .. } => 18,
+        Entry::Told { .. } => 19,
+        Entry::Pruned { .. } => 20,
+        Entry::Paused { .. } => 21,
+        Entry::Resumed => 22,
+        Entry::Dropped { .. } => 23,
+        Entry::Stopped { .. } => 24,
+    }
+}
+
+#[test]
+fn the_names_are_those_of_the_events_in_order() {
+    let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..25).collect::<Vec<_>>(), "one of each kind");
+    let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
+    let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
+    assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);
+    for entry in one_of_each() {
+        assert!(
+            !events(&Line { seq: 7, at: at(), idle: 0, entries: vec![entry.clone()] }).is_empty(),
+            "{entry:?}"
+        );
+    }
+}
+
+#[test]
+fn events_about_workers_by_table() {
+    let stamped = |name: &str, fields: Value| {
+        let mut event = json!({"v": 1, "seq": 7, "ts": "2027-01-15T08:00:00.000Z", "event": name});
+        event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        event
+    };
+    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
+    let ask = |fields: Value| {
+        let mut ask = json!({"ask": "a", "from": "w~1", "prompt": "Really?"});
+        ask.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        ask
+    };
+    let end =
+        |state: &str, text: &str| json!({"worker": "w", "session": "w~1", "state": state, "text": text});
+    let exit =
+        json!({"worker": "w", "session": "w~1", "state": "exited", "exit_code": 137, "text": "signal 9"});
+    let table = [
+        (
+            Entry::WorkerStarted { session: "w~1".into(), goal: Some("g".into()) },
+            "worker_started",
+            json!({"worker": "w", "session": "w~1", "goal": "g"}),
+        ),
+        (ended(WorkerState::Killed), "worker_ended", end("killed", "killed")),
+        (ended(WorkerState::Lost), "worker_ended", end("lost", "lost: its host died")),
+        (ended(WorkerState::Signalled(9)), "worker_ended", exit),
+        (
+            Entry::Verified { session: "w~1".into(), pass: false, text: "exit 1".into() },
+            "verify",
+            json!({"worker": "w", "session": "w~1", "pass": false, "text": "exit 1"}),
+        ),
+        (
+            Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
+            "claim_reaped",
+            json!({"claim": "x", "session": "w~1"}),
+        ),
+        (
+            Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 5 },
+            "told",
+            json!({"tell": "t", "session": "w~1", "text": "hi"}),
+        ),
+        (Entry::Pruned { sessions: vec!["w~1".into()] }, "pruned", json!({"sessions": ["w~1"]})),
+        (asked(AskKind::Question), "asked", ask(json!({}))),
+        (asked(AskKind::Flag), "asked", ask(json!({"flag": true}))),
+        (asked(AskKind::Proposal), "parked", ask(json!({}))),
+    ];
+    for (entry, name, fields) in table {
+        assert_eq!(event(entry), stamped(name, fields));
+    }
+}
+
+#[test]
+fn lines_about_workers_by_table() {
+    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
+    let verified = |pass, text: &str| Entry::Verified { session: "w~1".into(), pass, text: text.into() };
+    let again = Act::Again { from: "w~1".into(), session: "w~2".into(), asks: vec!["a".into()] };
+    let restart = Move::RestartSession {
+        id: crate::model::name::Name::new("w").unwrap(),
+        reason: Some("it died".into()),
+        force: false,
+    };
+    let intended = Entry::Intended {
+        beat: BeatId(1),
+        plan: plan(restart, again),
+        cause: None,
+        changes: vec![],
+        why: Some("w~1 had died".into()),
+    };
+    let none: &[&str] = &[];
+    let table = [
+        (Entry::WorkerStarted { session: "w~1".into(), goal: None }, none),
+        (Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 5 }, none),
+        (ended(WorkerState::Exited(0)), &["◦ Plain worker w~1 ended: exit 0"]),
+        (ended(WorkerState::Lost), &["◦ Plain worker w~1 ended: lost: its host died"]),
+        (verified(true, "exit 0"), &["✓ Good the work of w~1 is proven"]),
+        (verified(false, "exit 1: no\nx"), &["✗ Bad the work of w~1 is not proven: exit 1: no x"]),
+        (
+            Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
+            &["- Dim claim x of w~1, which has ended, is free"],
+        ),
+        (
+            Entry::Pruned { sessions: vec!["v~1".into(), "w~1".into()] },
+            &["- Dim removed what was kept of v~1, w~1"],
+        ),
+        (asked(AskKind::Question), &["? Ask w~1 asks you (a): Really?"]),
+        (asked(AskKind::Flag), &["? Ask w~1 wants you at its terminal (a): Really?"]),
+        (asked(AskKind::Proposal), &["? Ask w~1 proposes (a): Really?"]),
+        (intended, &["→ Plain restarted w: it died  (w~1 had died)"]),
+    ];
+    for (entry, expected) in table {
+        assert_eq!(shown(entry.clone()), expected, "{entry:?}");
+    }
+}
+
+#[test]
+fn a_line_has_a_clock_a_sign_and_a_text() {
+    let line = Line { seq: 1, at: at(), idle: 0, entries: vec![asked(AskKind::Flag)] };
+    let found = lines(&line, &now());
+    assert_eq!(found[0].plain(), "[08:00:00] ? w~1 wants you at its terminal (a): Really?");
+    assert_eq!(found[0].tone, Tone::Ask);
+}
+
+#[test]
+fn the_status_shows_each_workers_newest_session() {
+    let mut seen = Observation::default();
+    let states = [("v~1", WorkerState::Killed), ("w~1", WorkerState::Exited(1)), ("w~2", WorkerState::Alive)];
+    for (session, state) in states {
+        let worker = Worker {
+            id: worker_of(session).to_owned(),
+            session: session.to_owned(),
+            ended: (!state.is_alive()).then(|| at().wall - 60_000),
+            state,
+            goal: Some("g".into()),
+            runner: Some("claude".into()),
+            started: at().wall - 90_500,
+            silent_s: Some(7),
+        };
+        seen.docs.fleet.workers.insert(session.to_owned(), worker);
+    }
+    seen.docs.waiting = [("w~2".to_owned(), "a".to_owned()), ("v~1".to_owned(), "b".to_owned())].into();
+    let found = status(&Ledger::default(), &seen, &[].into(), &now(), &limits());
+    let common = |mut row: Value| {
+        let fields =
+            json!({"goal": "g", "runner": "claude", "silent_s": 7, "verify": null, "exit_code": null});
+        row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        row
+    };
+    let dead = json!({
+        "id": "v", "session": "v~1", "state": "killed", "text": "killed", "alive": false, "health": "dead",
+        "waits_on": null, "ran_s": 30, "ended_ago_s": 60,
+    });
+    let alive = json!({
+        "id": "w", "session": "w~2", "state": "alive", "text": "alive", "alive": true, "health": "waiting",
+        "waits_on": "a", "ran_s": 90, "ended_ago_s": null,
+    });
+    assert_eq!(serde_json::to_value(&found.workers).unwrap(), json!([common(dead), common(alive)]));
+}

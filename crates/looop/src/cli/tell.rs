@@ -1,0 +1,27 @@
+//! `looop tell <worker> <message…>`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::{body, print};
+use crate::failure::Result;
+use crate::ops::{Place, letters};
+
+/// Tell a running worker something; it hears it between two steps
+#[derive(Args, Debug)]
+pub(super) struct Tell {
+    /// Which worker
+    worker: String,
+    /// The message; read from stdin if absent or -
+    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    message: Vec<String>,
+}
+
+impl Tell {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        let tell = letters::tell(place, &self.worker, &body::body(&self.message, "message")?)?;
+        print::out(&format!("told {}", tell.to));
+        Ok(ExitCode::SUCCESS)
+    }
+}

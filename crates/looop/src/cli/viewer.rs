@@ -1,0 +1,247 @@
+//! A viewer: the person's terminal on one side, a session's on the other.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+use super::leaving::{Leaving, Typed};
+use super::terminal::{self, Asked, Terminal};
+use crate::failure::{Failure, Result};
+use crate::ops::drive::{self, Attached, Frame};
+use crate::ops::session::{Ended, Target};
+
+/// How long the line stays that says how to leave,
+const HINT: Duration = Duration::from_secs(3);
+/// and how long output does not take it away: programs draw everything anew when somebody attaches.
+const REDRAW: Duration = Duration::from_secs(1);
+
+/// How a viewer left.
+#[derive(Debug)]
+pub(super) enum Left {
+    /// By its keys, or with its terminal.
+    Detached,
+    /// It was sent away.
+    SentAway,
+    /// The child ended so.
+    Ended(Ended),
+    /// The host is gone without a word.
+    Gone,
+    /// By a signal.
+    Signal(i32),
+}
+
+/// A viewer at work.
+pub(super) struct Viewer<'a> {
+    target: &'a Target,
+    terminal: Terminal,
+    attached: Attached,
+    watch: bool,
+    leaving: Leaving,
+    painted: bool,
+    hint: Option<Hint>,
+}
+
+/// The line that says how to leave.
+struct Hint {
+    row: u16,
+    shown: Instant,
+    /// Something was printed since.
+    stale: bool,
+}
+
+/// What poll said.
+struct Ready {
+    typed: bool,
+    heard: bool,
+    bell: bool,
+}
+
+impl<'a> Viewer<'a> {
+    /// Attaches the person's terminal, for typing or to watch only.
+    pub(super) fn attach(target: &'a Target, watch: bool) -> Result<Self> {
+        let terminal = Terminal::open()?;
+        let size = terminal.size().and_then(|(cols, rows)| drive::size(cols, rows)).unwrap_or_default();
+        let attached = target.view((!watch).then_some(size))?;
+        let leaving = Leaving::default();
+        Ok(Self { target, terminal, attached, watch, leaving, painted: false, hint: None })
+    }
+
+    /// Runs until the viewer leaves or the session ends.
+    pub(super) fn run(mut self) -> Result<Left> {
+        let failed = |error: Box<dyn std::error::Error>| Failure::new(error.to_string());
+        // The first frames may have come with the answer.
+        let mut left = self.show_frames(Instant::now()).map_err(failed)?;
+        let left = loop {
+            if let Some(left) = left {
+                break left;
+            }
+            left = self.turn().map_err(failed)?;
+        };
+        // A terminal that is gone shows no hint either.
+        self.wipe_hint().ok();
+        Ok(left)
+    }
+
+    fn turn(&mut self) -> std::result::Result<Option<Left>, Box<dyn std::error::Error>> {
+        let ready = self.wait()?;
+        let now = Instant::now();
+        if ready.bell
+            && let Some(signal) = self.ring()?
+        {
+            return Ok(Some(Left::Signal(signal)));
+        }
+        if ready.typed
+            && let Some(left) = self.hear_keys(now)?
+        {
+            return Ok(Some(left));
+        }
+        let late = self.leaving.late(now);
+        self.pass(&late);
+        self.attached.flush()?;
+        self.terminal.flush()?;
+        if self.hint.as_ref().is_some_and(|hint| hint.shown + HINT <= now) {
+            self.wipe_hint()?;
+        }
+        if ready.heard {
+            self.attached.hear()?;
+            return self.show_frames(now);
+        }
+        Ok(None)
+    }
+
+    /// Waits for keys, frames, signals and timers.
+    fn wait(&self) -> io::Result<Ready> {
+        let fading = self.hint.as_ref().map(|hint| hint.shown + HINT);
+        let due = [self.leaving.due(), fading].into_iter().flatten().min();
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = left.map(|left| Timespec {
+            tv_sec: left.as_secs().cast_signed(),
+            tv_nsec: i64::from(left.subsec_nanos()),
+        });
+        let when = |wish: bool, flags: PollFlags| if wish { flags } else { PollFlags::empty() };
+        let (stdin, full) = (io::stdin(), self.terminal.is_full());
+        let mut fds = vec![
+            PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(self.terminal.bell(), PollFlags::IN),
+            PollFd::from_borrowed_fd(
+                self.terminal.screen(),
+                when(self.terminal.is_pending(), PollFlags::OUT),
+            ),
+        ];
+        // A host that is not listened to is not polled either: one that is gone would always be ready.
+        if !full {
+            let wanted = PollFlags::IN | when(self.attached.is_pending(), PollFlags::OUT);
+            fds.push(PollFd::from_borrowed_fd(self.attached.as_fd(), wanted));
+        }
+        match poll(&mut fds, left.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let hot = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(Ready { typed: hot(0), bell: hot(1), heard: hot(3) })
+    }
+
+    /// Does what signals ask for; gives the one that asks to leave.
+    fn ring(&mut self) -> io::Result<Option<i32>> {
+        for asked in self.terminal.asked() {
+            match asked {
+                Asked::Leave(signal) => return Ok(Some(signal)),
+                Asked::GoOn => terminal::make_raw()?,
+                Asked::Size => {}
+            }
+            let size = self.terminal.size().and_then(|(cols, rows)| drive::size(cols, rows));
+            if let Some(size) = size.filter(|_| !self.watch) {
+                self.attached.resize(size);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what was typed.
+    fn hear_keys(&mut self, now: Instant) -> std::result::Result<Option<Left>, Box<dyn std::error::Error>> {
+        let mut keys = [0; 4096];
+        let Some(count) = terminal::typed(&mut keys)? else { return Ok(Some(Left::Detached)) };
+        if count > 0 && self.hint.is_some() {
+            self.wipe_hint()?;
+        }
+        // Ctrl-C is three in raw mode.
+        if self.watch && keys[..count].iter().any(|key| matches!(key, b'q' | b'Q' | 3)) {
+            return Ok(Some(Left::Detached));
+        }
+        match self.leaving.take(&keys[..count], now) {
+            Typed::Passed(bytes) => self.pass(&bytes),
+            Typed::Leave(bytes) => {
+                self.pass(&bytes);
+                self.attached.flush()?;
+                return Ok(Some(Left::Detached));
+            }
+        }
+        Ok(None)
+    }
+
+    fn pass(&mut self, bytes: &[u8]) {
+        if !self.watch && !bytes.is_empty() {
+            self.attached.input(bytes);
+        }
+    }
+
+    /// Shows what the host said.
+    fn show_frames(&mut self, now: Instant) -> std::result::Result<Option<Left>, Box<dyn std::error::Error>> {
+        while let Some(frame) = self.attached.next_frame()? {
+            match frame {
+                Frame::Output(bytes) => {
+                    self.age_hint(now)?;
+                    self.terminal.show(&bytes)?;
+                }
+                Frame::Repaint(bytes) => self.repaint(&bytes, now)?,
+                Frame::Size(_) => {}
+                Frame::End(ended) => return Ok(Some(Left::Ended(ended))),
+                Frame::Detached => return Ok(Some(Left::SentAway)),
+            }
+        }
+        Ok((!self.attached.is_open()).then_some(Left::Gone))
+    }
+
+    /// Shows a whole screen. What the terminal showed before the first one is moved up, out of sight but not lost.
+    fn repaint(&mut self, bytes: &[u8], now: Instant) -> io::Result<()> {
+        self.hint = None;
+        let (cols, rows) = self.terminal.size().unwrap_or((80, 24));
+        if std::mem::replace(&mut self.painted, true) {
+            return self.terminal.show(bytes);
+        }
+        terminal::begin();
+        let away = format!("\x1b[{rows};1H{}", "\r\n".repeat(usize::from(rows)));
+        self.terminal.show(away.as_bytes())?;
+        self.terminal.show(bytes)?;
+        if drive::has_blank_row(bytes, cols, rows) {
+            let how = if self.watch { "q leaves" } else { "Ctrl-\\ twice detaches" };
+            let text: String =
+                format!(" {} · {how} ", self.target.session).chars().take(usize::from(cols)).collect();
+            self.terminal.show(format!("\x1b7\x1b[{rows};1H\x1b[0;7m{text}\x1b[0m\x1b8").as_bytes())?;
+            self.hint = Some(Hint { row: rows, shown: now, stale: false });
+        }
+        Ok(())
+    }
+
+    /// Output comes: it takes the hint away, but not that of the first moment.
+    fn age_hint(&mut self, now: Instant) -> io::Result<()> {
+        match &mut self.hint {
+            Some(hint) if hint.shown + REDRAW > now => hint.stale = true,
+            Some(_) => self.wipe_hint()?,
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// Puts back what the hint covers: a blank row, or what the host says is there by now.
+    fn wipe_hint(&mut self) -> io::Result<()> {
+        let Some(hint) = self.hint.take() else { return Ok(()) };
+        let row = if hint.stale { drive::row(self.target, hint.row) } else { Some(String::new()) };
+        let Some(row_text) = row else { return Ok(()) };
+        let text = format!("\x1b7\x1b[{};1H\x1b[0m\x1b[2K{row_text}\x1b[0m\x1b8", hint.row);
+        self.terminal.show(text.as_bytes())
+    }
+}

@@ -1,0 +1,128 @@
+//! `looop worker start | list | kill | restart | prune`, and `looop start-session`.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use looop_core::model::moves::Move;
+use serde_json::json;
+
+use super::args::Json;
+use super::{body, kill, list, print, prune, restart};
+use crate::failure::Result;
+use crate::ops::workers::{self, Started};
+use crate::ops::{Place, named};
+
+/// Workers: agents and commands at work, each in a terminal of its own
+#[derive(Args, Debug)]
+pub(super) struct Worker {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    Start(Start),
+    #[command(alias = "ls")]
+    List(list::List),
+    Kill(kill::Kill),
+    Restart(restart::Restart),
+    Prune(prune::Prune),
+}
+
+impl Worker {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        match &self.verb {
+            Verb::Start(verb) => verb.run(place),
+            Verb::List(verb) => verb.run(place),
+            Verb::Kill(verb) => verb.run(place),
+            Verb::Restart(verb) => verb.run(place),
+            Verb::Prune(verb) => verb.run(place),
+        }
+    }
+}
+
+/// Start a worker; it goes on when this returns
+#[derive(Args, Debug)]
+struct Start {
+    #[command(flatten)]
+    json: Json,
+    /// What it is called
+    id: String,
+    /// What it shall do; read from stdin if absent or -, unless --command says all
+    #[arg(allow_hyphen_values = true)]
+    prompt: Option<String>,
+    #[arg(hide = true)]
+    more: Vec<String>,
+    /// The configured runner that does it
+    #[arg(long, value_name = "NAME")]
+    runner: Option<String>,
+    /// A shell command instead of a runner's; `{{prompt_file}}` is where the prompt comes in
+    #[arg(long, value_name = "COMMAND")]
+    command: Option<String>,
+    /// The goal that it serves
+    #[arg(long, value_name = "GOAL")]
+    goal: Option<String>,
+    /// A command that proves its work done, run after its end
+    #[arg(long, value_name = "COMMAND")]
+    verify: Option<String>,
+}
+
+impl Start {
+    fn run(&self, place: &Place) -> Result<ExitCode> {
+        let id = workers::worker_id(&self.id)?;
+        // Options may stand after the prompt, and the prompt may begin with a dash: hence two arguments of it.
+        let words: Vec<String> = self.prompt.iter().chain(&self.more).cloned().collect();
+        let prompt = match &self.command {
+            Some(_) if words.is_empty() => String::new(),
+            _ => body::body(&words, "prompt")?,
+        };
+        let goal = self.goal.as_deref().map(named).transpose()?;
+        let (runner, command, verify) = (self.runner.clone(), self.command.clone(), self.verify.clone());
+        let action = Move::StartWorker { id, prompt, goal, runner, command, verify };
+        say_started(&workers::start(place, action)?, self.json.json)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Start a worker, as older versions called it
+#[derive(Args, Debug)]
+#[command(hide = true)]
+pub(super) struct StartSession {
+    /// What it is called
+    id: String,
+    /// What it shall do
+    #[arg(allow_hyphen_values = true)]
+    prompt: String,
+    /// The configured runner that does it
+    runner: Option<String>,
+}
+
+impl StartSession {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        let prompt = body::body(std::slice::from_ref(&self.prompt), "prompt")?;
+        let action = Move::StartWorker {
+            id: workers::worker_id(&self.id)?,
+            prompt,
+            goal: None,
+            runner: self.runner.clone(),
+            command: None,
+            verify: None,
+        };
+        say_started(&workers::start(place, action)?, false)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Says what was started.
+pub(super) fn say_started(started: &Started, json: bool) -> Result<()> {
+    let Started { session, summary, note } = started;
+    if json {
+        return print::json(&json!({"v": 1, "session": session, "summary": summary, "note": note}));
+    }
+    let session = session.as_ref().map_or_else(String::new, |session| format!(" ({session})"));
+    print::out(&format!("{summary}{session}"));
+    if let Some(note) = note {
+        print::say(&format!("note: {note}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,244 @@
+//! Waiting for a file to come, change or go, by the kernel's word where it gives it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How often one looks although no event came: an event can be lost, and a folder can be replaced.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+/// How often one looks where events cannot be had. A user has only so many inotify instances.
+const LOOK_OFTEN: Duration = Duration::from_secs(1);
+
+/// Watches for a file to come, and for another one to go. Make it first and look then, so that nothing comes in
+/// between.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    paths: Paths,
+    events: Option<events::Events>,
+}
+
+/// What is watched.
+#[derive(Debug)]
+struct Paths {
+    /// The folder into which the file comes.
+    folder: PathBuf,
+    /// What it is called there.
+    name: String,
+    /// The file that may go.
+    other: PathBuf,
+}
+
+impl Watch {
+    /// Begins to watch. Where that cannot be done, waiting is looking every second.
+    pub(crate) fn new(folder: PathBuf, name: String, other: PathBuf) -> Self {
+        let paths = Paths { folder, name, other };
+        let events = events::Events::on(&paths);
+        Self { paths, events }
+    }
+
+    /// Blocks until it is worth to look again: something happened to one of the files, or enough time has passed, at
+    /// most `most`.
+    pub(crate) fn wait(&mut self, most: Duration) {
+        let Some(events) = &self.events else {
+            std::thread::sleep(most.min(LOOK_OFTEN));
+            self.events = events::Events::on(&self.paths);
+            return;
+        };
+        if events.wait(&self.paths.name, most.min(LOOK_AGAIN)).is_err() {
+            self.events = events::Events::on(&self.paths);
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod events {
+    use std::io;
+    use std::mem::MaybeUninit;
+    use std::os::fd::{AsFd, OwnedFd};
+    use std::time::{Duration, Instant};
+
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+    use rustix::io::Errno;
+    use rustix::net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+        sendmsg, socketpair,
+    };
+
+    use super::Paths;
+
+    /// One inotify instance.
+    #[derive(Debug)]
+    pub(super) struct Events(OwnedFd);
+
+    impl Events {
+        /// Watches both or nothing.
+        pub(super) fn on(paths: &Paths) -> Option<Self> {
+            let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+            let gone = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
+            let comes = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
+            inotify::add_watch(&fd, &paths.folder, comes | gone).ok()?;
+            inotify::add_watch(&fd, &paths.other, gone | WatchFlags::DONT_FOLLOW).ok()?;
+            Some(Self(fd))
+        }
+
+        /// Leaves the watch to the kernel.
+        ///
+        /// Whoever closes a watch waits for a grace period of the kernel, which takes several milliseconds, and whoever
+        /// exits with one does so too, while somebody waits for that exit. A socket that holds the watch and itself in
+        /// its own queue belongs to nobody once we have closed it; the kernel finds it and ends both in its own time.
+        fn leave(&self) -> io::Result<()> {
+            let flags = SocketFlags::CLOEXEC;
+            let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            let both = [self.0.as_fd(), theirs.as_fd()];
+            if !control.push(SendAncillaryMessage::ScmRights(&both)) {
+                return Err(io::ErrorKind::OutOfMemory.into());
+            }
+            sendmsg(&ours, &[io::IoSlice::new(b"-")], &mut control, SendFlags::empty())?;
+            Ok(())
+        }
+
+        /// Blocks until the file came. An error means that what was watched is gone.
+        pub(super) fn wait(&self, name: &str, most: Duration) -> io::Result<()> {
+            let begun = Instant::now();
+            loop {
+                let left = most.saturating_sub(begun.elapsed());
+                let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
+                match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
+                    Ok(0) => return Ok(()),
+                    Ok(_) if self.concerns(name)? => return Ok(()),
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        }
+
+        /// Reads all events that wait; whether one of them is about the name.
+        fn concerns(&self, name: &str) -> io::Result<bool> {
+            let mut buffer = [MaybeUninit::uninit(); 4096];
+            let mut reader = Reader::new(&self.0, &mut buffer);
+            let mut concerned = false;
+            loop {
+                let event = match reader.next() {
+                    Ok(event) => event,
+                    Err(Errno::AGAIN) => return Ok(concerned),
+                    Err(Errno::INTR) => continue,
+                    Err(error) => return Err(error.into()),
+                };
+                let gone = ReadFlags::IGNORED | ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
+                if event.events().intersects(gone) {
+                    return Err(io::ErrorKind::NotFound.into());
+                }
+                concerned |= event.events().contains(ReadFlags::QUEUE_OVERFLOW)
+                    || event.file_name().is_some_and(|file| file.to_bytes() == name.as_bytes());
+            }
+        }
+    }
+
+    impl Drop for Events {
+        fn drop(&mut self) {
+            // Where that does not go the watch is closed here, which is as good and slower.
+            drop(self.leave());
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod events {
+    use std::convert::Infallible;
+    use std::io;
+    use std::time::Duration;
+
+    use super::Paths;
+
+    /// There are none here.
+    #[derive(Debug)]
+    pub(super) struct Events(Infallible);
+
+    impl Events {
+        pub(super) fn on(_paths: &Paths) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn wait(&self, _name: &str, _most: Duration) -> io::Result<()> {
+            match self.0 {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Long enough to fail the test by its own deadline and no other.
+    const LONG: Duration = Duration::from_mins(5);
+
+    fn watch(folder: &Path) -> Watch {
+        Watch::new(folder.join("in"), "a.json".to_owned(), folder.join("other"))
+    }
+
+    fn furnished() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join("in")).unwrap();
+        std::fs::write(dir.path().join("other"), "").unwrap();
+        dir
+    }
+
+    #[test]
+    fn what_came_before_the_wait_is_not_missed() {
+        let dir = furnished();
+        let inside = dir.path().join("in");
+        let mut watch = watch(dir.path());
+        std::fs::write(inside.join("b.json"), "1").unwrap();
+        std::fs::write(inside.join(".tmp"), "1").unwrap();
+        std::fs::rename(inside.join(".tmp"), inside.join("a.json")).unwrap();
+        watch.wait(LONG);
+        std::fs::write(inside.join("a.json"), "2").unwrap();
+        watch.wait(LONG);
+        watch.wait(Duration::ZERO);
+    }
+
+    #[test]
+    fn the_other_file_is_missed_when_it_goes() {
+        for remove in [false, true] {
+            let dir = furnished();
+            let mut watch = watch(dir.path());
+            let other = dir.path().join("other");
+            if remove {
+                std::fs::remove_file(&other).unwrap();
+            } else {
+                std::fs::rename(&other, dir.path().join("elsewhere")).unwrap();
+            }
+            watch.wait(LONG);
+            assert!(watch.events.is_none(), "there is nothing to be watched any more");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_is_replaced_is_watched_again() {
+        let dir = furnished();
+        let inside = dir.path().join("in");
+        let mut watch = watch(dir.path());
+        std::fs::rename(&inside, dir.path().join("old")).unwrap();
+        std::fs::create_dir(&inside).unwrap();
+        watch.wait(LONG);
+        assert!(watch.events.is_some() || cfg!(not(target_os = "linux")));
+        std::fs::write(inside.join("a.json"), "1").unwrap();
+        watch.wait(LONG);
+    }
+
+    #[test]
+    fn without_events_it_looks_every_now_and_then() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut watch = watch(dir.path());
+        assert!(watch.events.is_none());
+        watch.wait(Duration::from_millis(1));
+        std::fs::create_dir(dir.path().join("in")).unwrap();
+        std::fs::write(dir.path().join("other"), "").unwrap();
+        watch.wait(Duration::from_millis(1));
+        assert!(watch.events.is_some() || cfg!(not(target_os = "linux")));
+    }
+}

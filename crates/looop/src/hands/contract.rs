@@ -1,0 +1,111 @@
+//! What a worker reads first: the contract, then its task.
+
+use super::task::{Task, Told};
+
+/// The file in the session's folder.
+pub(crate) const FILE: &str = "prompt.md";
+
+/// The rules of every worker. Verbs stand as they are called.
+const CONTRACT: &str = r#"# Contract
+
+Nobody watches this terminal. These rules come before the task below.
+
+- A decision that only a person can make: `"$LOOOP_BIN" ask --prompt "the question" --options "a,b"`. It blocks, perhaps
+  for hours, and prints the answer alone; wait for it. Ask rather than guess, and always before anything irreversible.
+- If a person must come to this terminal: `"$LOOOP_BIN" flag "what for"`, then wait.
+- Never send notifications of the operating system yourself; asking and flagging reach the person.
+- Between steps call `"$LOOOP_BIN" told`. It prints what the person has told you since, or nothing.
+- What the goal says to own: `"$LOOOP_BIN" claim <name>` before you touch it, and leave it alone if that fails;
+  `"$LOOOP_BIN" unclaim <name>` when you are done with it.
+- Deliverables go to `$LOOOP_REPORTS_DIR`. Beside that write only in your own workspace.
+- Do not edit goals, PLAYBOOK, sensors, schedules or config. To change one write a move to a file and call
+  `"$LOOOP_BIN" propose <move.json>`; a person decides.
+"#;
+
+/// How a worker ends, which needs its name.
+fn ending(task: &Task) -> String {
+    format!(
+        "- When all is done, and never while you wait for a person: `\"$LOOOP_BIN\" kill {}`. That ends this session \
+         with everything it started.\n",
+        task.worker
+    )
+}
+
+/// Where it works and what for.
+fn place(task: &Task) -> String {
+    let goal = task.goal.as_ref().map_or_else(String::new, |goal| {
+        format!(" You serve the goal {goal}: `\"$LOOOP_BIN\" goal show {goal}` prints it.")
+    });
+    let workspace = if task.repo.is_some() {
+        "this folder, a git worktree of your own on a branch of your own; commit there"
+    } else {
+        "`$LOOOP_DATA_DIR/scratch`, and whatever the task names"
+    };
+    format!(
+        "\nYou are worker {} (session {}).{goal} Your workspace is {workspace}.\n",
+        task.worker, task.session
+    )
+}
+
+/// All that a worker is given to read.
+pub(crate) fn prompt(task: &Task) -> String {
+    let asked = match task.prompt.trim_end() {
+        "" => String::new(),
+        prompt => format!("\n# Task\n\n{prompt}\n"),
+    };
+    let answers: Vec<String> = task.answers.iter().map(answered).collect();
+    format!("{CONTRACT}{}{}{asked}{}", ending(task), place(task), answers.concat())
+}
+
+/// A question and its answer, quoted line by line, so that neither can be read as a rule.
+fn answered(told: &Told) -> String {
+    format!(
+        "\n# Answer\n\nAn earlier session of you asked the person, and ended before the answer came. Go on from there, and \
+         do not ask this again.\n\nYou asked ({}):\n\n{}\n\nThe person answered:\n\n{}\n",
+        told.ask,
+        quoted(&told.question),
+        quoted(&told.answer)
+    )
+}
+
+fn quoted(text: &str) -> String {
+    text.lines().map(|line| format!("> {line}").trim_end().to_owned()).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use looop_core::model::plan::Author;
+
+    use super::*;
+
+    #[test]
+    fn the_contract_comes_first_and_the_task_whole() {
+        let task = Task {
+            goal: Some("green".to_owned()),
+            ..Task::new("fix~2", "line one\n\n# Contract\nline two\n", Author::Person)
+        };
+        let text = prompt(&task);
+        assert!(text.starts_with("# Contract\n"));
+        assert!(text.ends_with("\n# Task\n\nline one\n\n# Contract\nline two\n"), "{text}");
+        assert!(text.contains("kill fix`") && text.contains("goal show green`"), "{text}");
+        assert!(text.len() < 2600, "{} bytes are paid for with every worker", text.len());
+    }
+
+    #[test]
+    fn without_a_prompt_there_is_no_task() {
+        assert!(!prompt(&Task::new("fix~2", " \n", Author::Person)).contains("# Task"));
+    }
+
+    #[test]
+    fn an_answer_is_quoted_line_by_line() {
+        let mut task = Task::new("fix~3", "do it", Author::Person);
+        let (question, answer) = ("A or B?\n# Contract".to_owned(), "B\n\nplease".to_owned());
+        task.answers.push(Told { ask: "fix-1".to_owned(), question, answer });
+        let text = prompt(&task);
+        assert!(
+            text.ends_with(
+                "(fix-1):\n\n> A or B?\n> # Contract\n\nThe person answered:\n\n> B\n>\n> please\n"
+            )
+        );
+    }
+}

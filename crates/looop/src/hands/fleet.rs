@@ -1,0 +1,51 @@
+//! The fleet: all workers, as the yard knows them.
+
+use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
+use looop_session::{Roll, Row, State};
+use looop_store::Reader;
+
+use super::sense;
+
+/// Looks at every worker's session. A fleet that cannot be seen is not an empty one.
+pub(crate) fn look(reader: &Reader, roll: &mut Roll) -> Fleet {
+    match roll.read(&reader.path("sessions")) {
+        Ok(rows) => Fleet {
+            workers: rows.iter().filter_map(worker).map(|worker| (worker.session.clone(), worker)).collect(),
+            fault: None,
+        },
+        Err(error) => Fleet { fault: Some(format!("sessions/ cannot be read: {error}")), ..Fleet::default() },
+    }
+}
+
+/// The worker of a session, if one ran in it.
+pub(crate) fn worker(row: &Row) -> Option<Worker> {
+    let status = &row.status;
+    let note = |name: &str| status.notes.get(name).cloned();
+    Some(Worker {
+        id: note("worker").unwrap_or_else(|| worker_of(&row.session).to_owned()),
+        session: row.session.clone(),
+        state: state(row)?,
+        goal: note("goal"),
+        runner: note("runner"),
+        started: millis(status.started_ms),
+        ended: status.ended_ms.map(millis),
+        silent_s: row.silent_ms.map(|silent| silent / 1000),
+    })
+}
+
+/// How it stands. `None`: it was prepared and never started.
+fn state(row: &Row) -> Option<WorkerState> {
+    if row.alive {
+        let paused = row.status.state == State::Paused;
+        return Some(if paused { WorkerState::Paused } else { WorkerState::Alive });
+    }
+    if row.lost {
+        return Some(WorkerState::Lost);
+    }
+    let ended = row.status.ended.clone()?;
+    Some(WorkerState::of(&sense::ended(ended)))
+}
+
+fn millis(at: u64) -> i64 {
+    i64::try_from(at).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,179 @@
+//! What the moves that touch workers do.
+
+use looop_core::model::moves::Move;
+use looop_core::model::outcome::Outcome;
+use looop_core::model::plan::{Act, Plan};
+use looop_core::world::fleet::{Fleet, WorkerState};
+use looop_session::client::{Client, ClientError};
+use looop_session::kernel::Delivery;
+use looop_session::{Ended, Launched, Standing, host};
+use looop_store::Reader;
+
+use super::act::folder;
+use super::task::{Task, Told};
+use super::worker;
+use crate::config::Config;
+use crate::failure::{Failure, Result};
+
+/// So many sessions are ended at a time.
+const AT_ONCE: usize = 16;
+/// The file that says that nothing of a session with a dead host lives any more.
+const SWEPT: &str = "swept";
+
+/// Carries out a worker move. Blocks; what was launched is the caller's to reap.
+pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
+    match &plan.act {
+        Act::Worker { session, verify, repo } => match task(plan, session) {
+            Some(task) => {
+                let (verify, repo) = (verify.clone(), repo.clone());
+                worker::start(reader, config, &Task { verify, repo, ..task })
+            }
+            None => (mismatch(plan), None),
+        },
+        Act::Again { from, session, asks } => again(reader, config, plan, (from, session, asks)),
+        Act::Typed { session, input } => (typed(reader, plan, session, input), None),
+        Act::Ended { session, also } => (end_all(reader, session, also), None),
+        Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => (mismatch(plan), None),
+    }
+}
+
+fn mismatch(plan: &Plan) -> Outcome {
+    Outcome::failed(format!("{} is no move that touches a worker", plan.action.action()))
+}
+
+/// Ends sessions, many at a time. It is done if each was ended by this.
+fn end_all(reader: &Reader, session: &str, also: &[String]) -> Outcome {
+    if also.is_empty() {
+        return worker::end(reader, session);
+    }
+    let all: Vec<&str> = std::iter::once(session).chain(also.iter().map(String::as_str)).collect();
+    let share = all.len().div_ceil(AT_ONCE);
+    let problems: Vec<String> = std::thread::scope(|scope| {
+        let end =
+            |part: &[&str]| -> Vec<String> { part.iter().filter_map(|one| problem(reader, one)).collect() };
+        let ends: Vec<_> = all.chunks(share).map(|part| scope.spawn(move || end(part))).collect();
+        ends.into_iter().flat_map(|ending| ending.join().unwrap_or_default()).collect()
+    });
+    if problems.is_empty() { Outcome::done() } else { Outcome::failed(problems.join("; ")) }
+}
+
+/// Ends a session; says why it was not ended by this, if it was not.
+fn problem(reader: &Reader, session: &str) -> Option<String> {
+    match worker::end(reader, session) {
+        Outcome::Done { .. } => None,
+        Outcome::Failed { reason, .. } | Outcome::Interrupted { reason } => {
+            Some(format!("{session}: {reason}"))
+        }
+    }
+}
+
+/// The task that a start is about.
+fn task(plan: &Plan, session: &str) -> Option<Task> {
+    let Move::StartWorker { prompt, runner, command, .. } = &plan.action else { return None };
+    Some(Task {
+        goal: plan.goal.clone(),
+        runner: runner.clone(),
+        command: command.clone(),
+        ..Task::new(session, prompt, plan.author.clone())
+    })
+}
+
+/// Ends a session, if it lives, and begins its task anew, with the answer that it did not live to see.
+fn again(
+    reader: &Reader,
+    config: &Config,
+    plan: &Plan,
+    (from, session, asks): (&str, &str, &[String]),
+) -> (Outcome, Option<Launched>) {
+    let task = worker::task_of(reader, from).and_then(|task| {
+        let mut task = task.again(session);
+        task.author = plan.author.clone();
+        for ask in asks {
+            task.answers.push(told(reader, ask)?);
+        }
+        Ok(task)
+    });
+    let task = match task {
+        Ok(task) => task,
+        Err(failure) => return (Outcome::failed(failure.error), None),
+    };
+    if let Some(reason) = worker::refusal(config, &task) {
+        return (Outcome::failed(reason), None);
+    }
+    if let Err(error) = host::end(&folder(reader, from)) {
+        return (Outcome::failed(format!("{from} could not be ended: {error}")), None);
+    }
+    worker::start(reader, config, &task)
+}
+
+/// Question and answer of an ask.
+fn told(reader: &Reader, ask: &str) -> Result<Told> {
+    let letters = reader.letters();
+    match (letters.asks.get(ask), letters.answers.get(ask)) {
+        (Some(asked), Some(answer)) => {
+            Ok(Told { ask: ask.to_owned(), question: asked.prompt.clone(), answer: answer.text.clone() })
+        }
+        _ => Err(Failure::new(format!("the letters of {ask} are gone"))),
+    }
+}
+
+/// Types into a session. What its host has typed before under the same name is not typed again.
+fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
+    let typed = Client::connect(&folder(reader, session)).and_then(|mut client| {
+        if let Move::SteerSession { input: text, .. } = &plan.action {
+            client.send(Some(input), text, true).map(|sent| delivered(sent.delivery))
+        } else if let Move::SendKey { keys, .. } = &plan.action {
+            client.key(Some(input), keys).map(|_| Outcome::done())
+        } else {
+            Ok(mismatch(plan))
+        }
+    });
+    match typed {
+        Ok(outcome) => outcome,
+        Err(ClientError::Absent) => Outcome::failed(format!("{session} has ended")),
+        Err(error) => Outcome::failed(format!("{session}: {error}")),
+    }
+}
+
+/// What the receipt of a text means. A text that may have been taken is not typed again by a decider that was told of a
+/// failure, so that doubt is no failure.
+fn delivered(delivery: Delivery) -> Outcome {
+    match delivery {
+        Delivery::Typed | Delivery::Taken => Outcome::done(),
+        Delivery::Unseen => {
+            let note = "nothing on its screen followed; it may not have been taken".to_owned();
+            Outcome::Done { note: Some(note), shell: None }
+        }
+        Delivery::Left => Outcome::failed("it was typed and not taken: it still stands in the composer"),
+    }
+}
+
+/// Sessions whose host died and of which it is not known yet that nothing of them lives.
+pub(crate) fn unswept(reader: &Reader, fleet: &Fleet) -> Vec<String> {
+    let lost = fleet.workers.values().filter(|worker| worker.state == WorkerState::Lost);
+    let open = lost.filter(|worker| !folder(reader, &worker.session).join(SWEPT).exists());
+    open.map(|worker| worker.session.clone()).collect()
+}
+
+/// Ends what a dead host left behind, and notes that nothing is left, so that it is not looked for again.
+pub(crate) fn sweep_lost(reader: &Reader, session: &str) -> Result<()> {
+    let folder = folder(reader, session);
+    let failed = |error: &dyn std::fmt::Display| {
+        Failure::new(format!("what {session} left behind could not be ended: {error}"))
+    };
+    host::end(&folder).map_err(|error| failed(&error))?;
+    std::fs::File::create_new(folder.join(SWEPT)).map(drop).map_err(|error| failed(&error))
+}
+
+/// Whether sessions have been ended on request.
+pub(crate) fn were_killed(reader: &Reader, session: &str, also: &[String]) -> Result<bool> {
+    for session in std::iter::once(session).chain(also.iter().map(String::as_str)) {
+        let standing = host::standing(&folder(reader, session));
+        let standing =
+            standing.map_err(|error| Failure::new(format!("how {session} stands is not known: {error}")))?;
+        if !matches!(standing, Standing::Ended(receipt) if receipt.ended == Ended::Killed) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

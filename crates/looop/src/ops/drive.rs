@@ -1,0 +1,148 @@
+//! Driving a live session: what its host is asked for, and what it says.
+
+use std::path::Path;
+
+use looop_session::client::{self, View};
+use looop_session::{Client, ClientError, Shot, Size, keys};
+use serde::Serialize;
+
+use super::session::Target;
+use crate::failure::{Failure, Result};
+
+pub(crate) use looop_session::client::{Attached, Frame, Sent};
+pub(crate) use looop_session::kernel::Delivery;
+
+/// A size from the command line, such as `100x30`.
+pub(crate) fn parse_size(text: &str) -> std::result::Result<Size, String> {
+    let (cols, rows) = text.split_once(['x', 'X']).ok_or("write columns x rows, such as 100x30")?;
+    let cells =
+        |text: &str| text.trim().parse::<u16>().map_err(|_| format!("\"{text}\" is not a number of cells"));
+    let size = Size { cols: cells(cols)?, rows: cells(rows)? };
+    if size.is_possible() { Ok(size) } else { Err("both must be from 2 to 1000".to_owned()) }
+}
+
+impl Target {
+    /// Reaches its host.
+    pub(super) fn client(&self) -> Result<Client> {
+        Client::connect(&self.folder).map_err(|error| self.failure(error))
+    }
+
+    /// What went wrong with its host, as the person sees it.
+    pub(super) fn failure(&self, error: ClientError) -> Failure {
+        let name = &self.session;
+        match error {
+            ClientError::Absent | ClientError::Gone => self.not_live(),
+            ClientError::Old => Failure::new(format!("{name}: {error}"))
+                .hint(format!("looop kill {name}; workers started from now on have a host of this version")),
+            ClientError::Refused(why) => Failure::new(format!("{name}: {why}")),
+            ClientError::Mute => Failure::new(format!("the host of {name} does not answer"))
+                .hint(format!("looop kill {name} ends it in any case")),
+            ClientError::Garbled(_) => Failure::new(format!("{name}: {error}")),
+            ClientError::Io(source) => self.unreadable(&source),
+        }
+    }
+
+    /// Types a text.
+    pub(crate) fn send(&self, text: &str, submit: bool) -> Result<Sent> {
+        self.client()?.send(None, text, submit).map_err(|error| self.failure(error))
+    }
+
+    /// Presses keys; says at which offset of the output.
+    pub(crate) fn key(&self, keys: &[String]) -> Result<u64> {
+        if let Some(unknown) = keys.iter().find(|name| keys::bytes(name, keys::Modes::default()).is_none()) {
+            return Err(
+                Failure::usage(format!("there is no key \"{unknown}\"")).hint("looop key --list names them")
+            );
+        }
+        self.client()?.key(None, keys).map(|keyed| keyed.at).map_err(|error| self.failure(error))
+    }
+
+    /// Gives its terminal another size.
+    pub(crate) fn resize(&self, size: Size) -> Result<()> {
+        self.client()?.resize(size).map_err(|error| self.failure(error))
+    }
+
+    /// Sends its viewers away; says how many.
+    pub(crate) fn detach(&self) -> Result<usize> {
+        self.client()?.detach().map_err(|error| self.failure(error))
+    }
+
+    /// Becomes a viewer: one that types, with a terminal of this size, or one that only watches.
+    pub(crate) fn view(&self, size: Option<Size>) -> Result<Attached> {
+        let view = View { size, watch: size.is_none(), repaint: true };
+        self.client()?.attach(&view).map_err(|error| self.failure(error))
+    }
+}
+
+/// A size of these sides, if a terminal can have it.
+pub(crate) fn size(cols: u16, rows: u16) -> Option<Size> {
+    Some(Size { cols, rows }).filter(|size| size.is_possible())
+}
+
+/// The keys that have a name, all spellings of one together.
+pub(crate) fn key_names() -> Vec<&'static [&'static str]> {
+    keys::names().collect()
+}
+
+/// What a screen shows, and where it comes from.
+#[derive(Debug, Serialize)]
+pub(crate) struct Seen {
+    /// `live`, `last` (the host left it) or `reconstructed` (from the end of the output).
+    pub(crate) source: &'static str,
+    #[serde(flatten)]
+    pub(crate) shot: Shot,
+}
+
+impl Seen {
+    /// The rows with their colours.
+    pub(crate) fn coloured(&self) -> String {
+        client::coloured(&self.shot)
+    }
+}
+
+/// What the session's terminal shows, or showed last.
+pub(crate) fn shot(target: &Target) -> Result<Seen> {
+    match Client::connect(&target.folder).and_then(|mut client| client.screen(true)) {
+        Ok(shot) => Ok(Seen { source: "live", shot }),
+        // One that ends meanwhile leaves its last screen; one without a terminal, or with an older host, has its output.
+        Err(ClientError::Absent | ClientError::Gone | ClientError::Old | ClientError::Refused(_)) => {
+            last(target)
+        }
+        Err(error) => Err(target.failure(error)),
+    }
+}
+
+fn last(target: &Target) -> Result<Seen> {
+    let last = client::last_screen(&target.folder).map_err(|error| target.unreadable(&error))?;
+    let last = last.ok_or_else(|| target.not_live())?;
+    Ok(Seen { source: if last.reconstructed { "reconstructed" } else { "last" }, shot: last.shot })
+}
+
+/// What a terminal would show of the end of a file.
+pub(crate) fn shot_of_file(path: &Path) -> Result<Seen> {
+    use std::io::{Read, Seek, SeekFrom};
+    let read = || -> std::io::Result<Vec<u8>> {
+        let mut file = std::fs::File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(1 << 20)))?;
+        let mut bytes = Vec::new();
+        file.take(1 << 20).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes =
+        read().map_err(|error| Failure::new(format!("{} cannot be read: {error}", path.display())))?;
+    Ok(Seen { source: "reconstructed", shot: client::replayed(&bytes, None) })
+}
+
+/// Whether the last row is blank on a terminal of this size that shows these bytes.
+pub(crate) fn has_blank_row(repaint: &[u8], cols: u16, rows: u16) -> bool {
+    let Some(size) = size(cols, rows) else { return false };
+    client::replayed(repaint, Some(size)).lines.last().is_some_and(String::is_empty)
+}
+
+/// A row of the session's screen with its colours, from 1.
+pub(crate) fn row(target: &Target, row: u16) -> Option<String> {
+    let seen = shot(target).ok()?;
+    let rows = seen.coloured();
+    rows.split('\n').nth(usize::from(row).checked_sub(1)?).map(str::to_owned)
+}

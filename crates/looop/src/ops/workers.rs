@@ -1,0 +1,299 @@
+//! Workers, seen and driven by hand.
+
+use std::collections::BTreeMap;
+
+use looop_core::engine::io::{Reply, Request};
+use looop_core::model::moves::{Move, Proposal};
+use looop_core::model::name::{Name, shown};
+use looop_core::model::outcome::Outcome;
+use looop_core::model::plan::Author;
+use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
+use looop_core::world::observation::Letters;
+use looop_core::world::probe::Health;
+use looop_core::world::reading::Reading;
+use looop_session::Roll;
+use looop_store::Reader;
+use serde::Serialize;
+
+use super::{Place, named, submit};
+use crate::clock;
+use crate::failure::{Failure, Result};
+use crate::hands::task::Task;
+use crate::hands::{fleet, worker};
+use crate::pulse::open::log_failure;
+use crate::setup::limits;
+
+/// The words for what a verify command said, as the probe has them.
+const PASS: &str = "pass";
+const FAIL: &str = "fail";
+
+/// One worker as it is listed.
+#[derive(Debug, Serialize)]
+pub(crate) struct Listed {
+    pub(crate) id: String,
+    pub(crate) session: String,
+    /// `alive`, `exited`, `killed` or `lost`.
+    pub(crate) state: &'static str,
+    /// The same in full.
+    pub(crate) standing: String,
+    pub(crate) alive: bool,
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) health: &'static str,
+    pub(crate) goal: Option<String>,
+    pub(crate) runner: Option<String>,
+    pub(crate) started_unix: i64,
+    pub(crate) ended_unix: Option<i64>,
+    /// How long it has run, or ran.
+    pub(crate) ran_s: Option<u64>,
+    pub(crate) silent_s: Option<u64>,
+    /// `pass` or `fail`, once its work was proven or was not.
+    pub(crate) verify: Option<&'static str>,
+    /// The ask that it waits for.
+    pub(crate) waits_on: Option<String>,
+}
+
+/// The workers: the newest session of each, or all that are kept.
+pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
+    let (reader, config) = (place.reader()?, place.config()?);
+    let fleet = whole(&reader)?;
+    let letters = reader.letters();
+    let proofs = proofs(&reader, all)?;
+    let waiting = waiting(&letters);
+    let (limits, wall) = (limits(&config.config), clock::now().wall);
+    let shown: Vec<&Worker> =
+        if all { fleet.workers.values().collect() } else { fleet.newest().into_values().collect() };
+    let view = |worker: &Worker| {
+        let waits_on = waiting.get(worker.session.as_str()).copied().filter(|_| worker.state.is_alive());
+        let health = Health::of(worker, waits_on.is_some(), &limits);
+        Listed { verify: proofs.get(&worker.session).copied(), ..listed(worker, health, waits_on, wall) }
+    };
+    Ok(shown.into_iter().map(view).collect())
+}
+
+/// The fleet, or why it cannot be seen.
+fn whole(reader: &Reader) -> Result<Fleet> {
+    let fleet = fleet::look(reader, &mut Roll::default());
+    match fleet.fault {
+        Some(fault) => Err(Failure::new(fault)),
+        None => Ok(fleet),
+    }
+}
+
+/// Who waits on a person, and for which ask.
+fn waiting(letters: &Letters) -> BTreeMap<&str, &str> {
+    let open = letters.asks.values().filter(|ask| !letters.answers.contains_key(&ask.id));
+    open.map(|ask| (ask.from.as_str(), ask.id.as_str())).collect()
+}
+
+/// Whose work was proven, and whose was not, by session. The last beat left this for the newest sessions in a small file;
+/// of older ones only the log knows, which takes longer to read.
+fn proofs(reader: &Reader, all: bool) -> Result<BTreeMap<String, &'static str>> {
+    if all {
+        let ledger = reader.ledger().map_err(|error| log_failure(&error))?;
+        let proven =
+            ledger.workers.into_iter().filter_map(|(session, record)| Some((session, record.proven?)));
+        return Ok(proven.map(|(session, pass)| (session, if pass { PASS } else { FAIL })).collect());
+    }
+    // A snapshot that cannot be read is as good as none.
+    let snapshot = reader.read_snapshot("sys-sessions").value();
+    let reading = snapshot.and_then(|(bytes, _)| serde_json::from_slice::<Reading>(&bytes).ok());
+    let Some(Reading { signal, detail, .. }) = reading else { return Ok(BTreeMap::new()) };
+    let rows = signal["workers"].as_array().into_iter().flatten().filter_map(|row| {
+        let session = detail["sessions"][row["id"].as_str()?]["session"].as_str()?;
+        let verify = [PASS, FAIL].into_iter().find(|word| row["verify"] == *word)?;
+        Some((session.to_owned(), verify))
+    });
+    Ok(rows.collect())
+}
+
+fn listed(worker: &Worker, health: Health, waits_on: Option<&str>, wall: i64) -> Listed {
+    // Of one whose host died it is not known when it ended.
+    let until = (worker.state != WorkerState::Lost).then(|| worker.ended.unwrap_or(wall));
+    let ran = until.and_then(|until| u64::try_from(until.saturating_sub(worker.started)).ok());
+    Listed {
+        id: worker.id.clone(),
+        session: worker.session.clone(),
+        state: worker.state.word(),
+        standing: worker.state.text(),
+        alive: worker.state.is_alive(),
+        exit_code: worker.state.exit_code(),
+        health: health.word(),
+        goal: worker.goal.clone(),
+        runner: worker.runner.clone(),
+        started_unix: worker.started / 1000,
+        ended_unix: worker.ended.map(|ended| ended / 1000),
+        ran_s: ran.map(|ran| ran / 1000),
+        silent_s: worker.silent_s,
+        verify: None,
+        waits_on: waits_on.map(str::to_owned),
+    }
+}
+
+/// A worker's id from the command line. The prefix of older versions is taken off.
+pub(crate) fn worker_id(text: &str) -> Result<Name> {
+    named(text.strip_prefix("looop-").unwrap_or(text))
+}
+
+/// The live worker that the command line means by an id, or by the name of a session.
+pub(crate) fn living(place: &Place, text: &str) -> Result<Name> {
+    if !text.contains('~') {
+        return worker_id(text);
+    }
+    let fleet = whole(&place.reader()?)?;
+    match fleet.workers.get(text) {
+        Some(worker) if worker.state.is_alive() => worker_id(&worker.id),
+        Some(worker) => Err(Failure::new(format!("{text} does not run: {}", worker.state.text()))),
+        None => Err(Failure::new(format!("there is no session \"{}\"", shown(text)))),
+    }
+}
+
+/// What a started worker is called.
+pub(crate) struct Started {
+    pub(crate) session: Option<String>,
+    pub(crate) summary: String,
+    pub(crate) note: Option<String>,
+}
+
+/// Starts a worker. What the configuration cannot run is refused before anything is written.
+pub(crate) fn start(place: &Place, action: Move) -> Result<Started> {
+    if let Move::StartWorker { id, prompt, runner, command, .. } = &action {
+        let mut task = Task::new(id.as_str(), prompt, Author::Person);
+        (task.runner, task.command) = (runner.clone(), command.clone());
+        if let Some(reason) = worker::refusal(&place.config()?.config, &task) {
+            return Err(Failure::new(format!("worker {id} was not started: {reason}")));
+        }
+    }
+    made(place, action, "looop worker list shows the workers")
+}
+
+/// Begins a worker's task anew.
+pub(crate) fn restart(place: &Place, id: &Name, reason: Option<String>, force: bool) -> Result<Started> {
+    let action = Move::RestartSession { id: id.clone(), reason, force };
+    made(place, action, "looop restart <id> --force restarts one that waits for you")
+}
+
+fn made(place: &Place, action: Move, hint: &str) -> Result<Started> {
+    let request = Request::Make { proposal: Proposal::of(action) };
+    let reply = submit::submit(place, request, &mut |_| {}).map_err(|failure| with_hint(failure, hint))?;
+    let Reply::Made { session, summary, outcome, .. } = reply else {
+        return Err(Failure::new("the loop gave an answer of another kind"));
+    };
+    match (outcome, session) {
+        (Outcome::Done { note, .. }, session) => Ok(Started { session, summary, note }),
+        (Outcome::Failed { reason, .. } | Outcome::Interrupted { reason }, Some(session))
+            if place.data.join("sessions").join(&session).exists() =>
+        {
+            Err(Failure::new(reason).hint(format!("looop log {session} shows what it printed")))
+        }
+        (Outcome::Failed { reason, .. } | Outcome::Interrupted { reason }, _) => Err(Failure::new(reason)),
+    }
+}
+
+fn with_hint(failure: Failure, hint: &str) -> Failure {
+    if failure.hint.is_none() { failure.hint(hint) } else { failure }
+}
+
+/// Ends workers, many at a time, and says of each whether this ended it.
+pub(crate) fn kill_all(place: &Place, ids: &[Name], force: bool) -> Result<Vec<Result<()>>> {
+    let letters = place.reader()?.letters();
+    let waits = waiting(&letters);
+    let fleet = whole(&place.reader()?)?;
+    // What would be refused is asked for by itself, for its own reason.
+    let ready = |id: &&Name| {
+        let live = fleet
+            .live(id.as_str())
+            .is_some_and(|worker| force || !waits.contains_key(worker.session.as_str()));
+        live && own_session(place, id).is_none()
+    };
+    let together: Vec<&Name> = ids.iter().filter(ready).collect();
+    let [first, rest @ ..] = together.as_slice() else { return Ok(each(place, ids, force)) };
+    let (id, also) = ((*first).clone(), rest.iter().map(|id| (*id).clone()).collect());
+    let ended = submit::make(place, Move::KillWorker { id, also, reason: None, force });
+    let done = matches!(ended, Ok(Reply::Made { outcome: Outcome::Done { .. }, .. }));
+    let sessions = |id: &Name| Some(fleet.live(id.as_str())?.session.clone());
+    let one = |id: &Name| match sessions(id) {
+        Some(session) if together.contains(&id) => {
+            if done {
+                Ok(())
+            } else {
+                was_killed(place, id, &session)
+            }
+        }
+        _ => kill(place, id, force),
+    };
+    Ok(ids.iter().map(one).collect())
+}
+
+fn each(place: &Place, ids: &[Name], force: bool) -> Vec<Result<()>> {
+    ids.iter().map(|id| kill(place, id, force)).collect()
+}
+
+/// How a session stands that was to be ended together with others.
+fn was_killed(place: &Place, id: &Name, session: &str) -> Result<()> {
+    match whole(&place.reader()?)?.workers.get(session).map(|worker| &worker.state) {
+        Some(WorkerState::Killed) => Ok(()),
+        Some(state) if state.is_alive() => kill(place, id, true),
+        Some(state) => Err(Failure::new(format!("worker \"{id}\" had ended by itself: {}", state.text()))),
+        None => Err(Failure::new(format!("worker \"{id}\" is gone"))),
+    }
+}
+
+/// Ends a worker; it is an error unless this ended it.
+pub(crate) fn kill(place: &Place, id: &Name, force: bool) -> Result<()> {
+    if let Some(session) = own_session(place, id) {
+        return kill_self(place, &session, force);
+    }
+    let action = Move::KillWorker { id: id.clone(), also: Vec::new(), reason: None, force };
+    let failed = |failure: Failure| {
+        let hint = if failure.error.contains("waiting for a person") {
+            format!("looop answer <ask>, or looop kill {id} --force")
+        } else {
+            "looop worker list shows the workers".to_owned()
+        };
+        with_hint(failure, &hint)
+    };
+    submit::made(place, action).map(drop).map_err(failed)
+}
+
+/// The session of the worker that called us, if it is this worker.
+fn own_session(place: &Place, id: &Name) -> Option<String> {
+    let session = place.env.get("LOOOP_SESSION_ID")?.to_str()?;
+    (session.contains('~') && worker_of(session) == id.as_str()).then(|| session.to_owned())
+}
+
+/// A worker ends itself by its own host: the loop may be at work on something else, and we end with it.
+fn kill_self(place: &Place, session: &str, force: bool) -> Result<()> {
+    let reader = place.reader()?;
+    let letters = reader.letters();
+    if let Some(ask) = waiting(&letters).get(session).filter(|_| !force) {
+        return Err(Failure::new(format!("you wait for a person's answer to {ask}, so you are not ended"))
+            .hint("end yourself once you have the answer"));
+    }
+    match worker::end(&reader, session) {
+        Outcome::Done { .. } => Ok(()),
+        Outcome::Failed { reason, .. } | Outcome::Interrupted { reason } => Err(Failure::new(reason)),
+    }
+}
+
+/// The ids of all live workers.
+pub(crate) fn live(place: &Place) -> Result<Vec<Name>> {
+    let fleet = whole(&place.reader()?)?;
+    let ids = fleet.workers.values().filter(|worker| worker.state.is_alive());
+    ids.map(|worker| worker_id(&worker.id)).collect()
+}
+
+/// What was removed, and what stays and why.
+#[derive(Debug, Serialize)]
+pub(crate) struct Pruned {
+    pub(crate) sessions: Vec<String>,
+    pub(crate) kept: Vec<(String, String)>,
+}
+
+/// Removes what is kept of ended workers, or of one.
+pub(crate) fn prune(place: &Place, only: Option<String>) -> Result<Pruned> {
+    let reply = submit::submit(place, Request::Prune { only }, &mut |_| {})?;
+    if let Reply::Pruned { sessions, kept } = reply {
+        return Ok(Pruned { sessions, kept });
+    }
+    Err(Failure::new("the loop gave an answer of another kind"))
+}

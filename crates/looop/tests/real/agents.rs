@@ -1,0 +1,208 @@
+//! The agents of the presets at work, on a scripted model.
+
+use std::fs;
+use std::path::Path;
+
+use looop_sim::profile::Profile;
+use serde_json::json;
+
+use crate::desk::Desk;
+use crate::model::Model;
+use crate::needs::found;
+use crate::views;
+
+/// Where nobody listens: what is not on loopback is refused at once.
+const NOWHERE: &str = "http://127.0.0.1:9";
+/// What the worker is started with.
+const PROMPT: &str = "Count the herons at the harbour.";
+
+/// What an agent needs so that it asks nothing at its first start, and how its screen looks.
+struct Agent {
+    runner: &'static str,
+    /// Shown when it waits for input.
+    ready: &'static str,
+    /// Files in its home folder, and variables.
+    files: fn(&Settings) -> Vec<(&'static str, String)>,
+    env: fn(&Settings) -> Vec<(&'static str, String)>,
+}
+
+/// What the files and variables depend on.
+struct Settings {
+    /// The folder it works in.
+    work: String,
+    /// The model server.
+    url: String,
+}
+
+/// Starts the agent on its brief, talks with it, lets it run something that goes on and on, and kills it.
+fn works(agent: &Agent) {
+    if !found(&[agent.runner, "tmux", "python3"]) {
+        return;
+    }
+    let (desk, model) = hired(agent);
+    desk.start_agent(agent.runner, PROMPT);
+    desk.expect("I (read it\\.|heard: )");
+    desk.expect(agent.ready);
+    assert!(model.was_told(PROMPT), "{:?}", model.heard());
+
+    desk.send("the heron waits");
+    desk.expect("I heard: the heron waits");
+    let shot = desk.shot();
+    assert!(shot.has("the heron waits") && shot.has("I heard: the heron waits"), "{}", shot.text());
+    desk.expect(agent.ready);
+    desk.send("one fish\nand a second, \"large\" one");
+    desk.expect("I heard: one fish\n.*and a second, \"large\" one");
+    desk.expect(agent.ready);
+    let by_hand = [("and a", "and a"), (" gull", "and a gull"), ("\r", "I heard: and a gull")];
+    views::attach(&desk, "I heard: one fish", &by_hand);
+    views::agree(&desk, "I heard: and a gull");
+
+    let up = desk.profile().fifo("up");
+    desk.send(&format!("run: echo up > {}; sleep 3600", up.path().display()));
+    assert_eq!(up.hear(), "up\n");
+    let heard = model.heard();
+    let told = |text: &str| heard.iter().filter(|said| *said == text).count();
+    assert_eq!((told("the heron waits"), told("one fish\nand a second, \"large\" one")), (1, 1), "{heard:?}");
+    desk.expect("sleep 3600");
+    desk.kill();
+}
+
+/// A place for the agent with its settings made, and the model it talks to.
+fn hired(agent: &Agent) -> (Desk, Model) {
+    let mut model = None;
+    let desk = Desk::with(agent.runner, |profile| {
+        let server = Model::start();
+        let work = profile.data().to_string_lossy().into_owned();
+        let settings = Settings { work, url: format!("{}/s/talk", server.url) };
+        for (path, text) in (agent.files)(&settings) {
+            put(&profile.outside().join("home").join(path), &text);
+        }
+        let quiet = [("HTTPS_PROXY", NOWHERE), ("HTTP_PROXY", NOWHERE), ("NO_PROXY", "127.0.0.1")];
+        let quiet = quiet.map(|(name, value)| (name, value.to_owned()));
+        model = Some(server);
+        let set = |profile: Profile, (name, value): (&str, String)| profile.env(name, value);
+        quiet.into_iter().chain((agent.env)(&settings)).fold(profile, set)
+    });
+    (desk, model.expect("a server"))
+}
+
+fn put(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+#[test]
+fn claude_works() {
+    works(&Agent {
+        runner: "claude",
+        ready: r"\n❯\s*\n─+\n.*bypass permissions on",
+        files: |set| {
+            let projects = json!({ set.work.as_str(): { "hasTrustDialogAccepted": true } });
+            let known = json!({ "approved": ["x"], "rejected": [] });
+            let file = json!({
+                "hasCompletedOnboarding": true,
+                "bypassPermissionsModeAccepted": true,
+                "customApiKeyResponses": known,
+                "projects": projects,
+            });
+            vec![(".claude.json", file.to_string())]
+        },
+        env: |set| {
+            vec![
+                ("ANTHROPIC_BASE_URL", set.url.clone()),
+                ("ANTHROPIC_API_KEY", "x".to_owned()),
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+                // Without it root may not skip the permissions.
+                ("IS_SANDBOX", "1".to_owned()),
+            ]
+        },
+    });
+}
+
+#[test]
+fn codex_works() {
+    works(&Agent {
+        runner: "codex",
+        ready: r"› Ask Codex to do anything",
+        files: |set| {
+            let provider = format!(
+                "model = \"fake-model\"\nmodel_provider = \"fake\"\ncheck_for_update_on_startup = false\n\
+                 [model_providers.fake]\nname = \"Fake\"\nbase_url = \"{}/v1\"\nenv_key = \"FAKE_KEY\"\n\
+                 wire_api = \"responses\"\n[projects.{:?}]\ntrust_level = \"trusted\"\n",
+                set.url, set.work
+            );
+            vec![(".codex/config.toml", provider)]
+        },
+        env: |_| vec![("FAKE_KEY", "x".to_owned())],
+    });
+}
+
+#[test]
+fn opencode_works() {
+    works(&Agent {
+        runner: "opencode",
+        ready: r"┃\s*\n.*┃\s*\n.*┃\s*\n.*┃  Build · Fake Fake",
+        files: |set| {
+            let options = json!({ "baseURL": format!("{}/v1", set.url), "apiKey": "x" });
+            let provider = json!({
+                "npm": "@ai-sdk/openai-compatible",
+                "name": "Fake",
+                "options": options,
+                "models": { "fake-model": { "name": "Fake" } },
+            });
+            let file = json!({
+                "model": "fake/fake-model",
+                "small_model": "fake/fake-model",
+                "provider": { "fake": provider },
+                "permission": { "*": "allow" },
+            });
+            vec![(".config/opencode/opencode.json", file.to_string())]
+        },
+        env: |_| {
+            let names = ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"];
+            names.map(|name| (name, "1".to_owned())).into()
+        },
+    });
+}
+
+#[test]
+fn pi_works() {
+    works(&Agent {
+        runner: "pi",
+        ready: r"\n─+\n\s*\n─+\n",
+        files: |set| {
+            let provider = json!({
+                "baseUrl": format!("{}/v1", set.url),
+                "apiKey": "x",
+                "api": "openai-completions",
+                "models": [{ "id": "fake-model", "name": "Fake" }],
+            });
+            let models = json!({ "providers": { "fake": provider } });
+            let settings = json!({ "defaultProvider": "fake", "defaultModel": "fake-model" });
+            vec![
+                (".pi/agent/models.json", models.to_string()),
+                (".pi/agent/settings.json", settings.to_string()),
+            ]
+        },
+        env: |_| vec![("PI_OFFLINE", "1".to_owned())],
+    });
+}
+
+#[test]
+fn gemini_works() {
+    works(&Agent {
+        runner: "gemini",
+        ready: r"Type your message or @path/to/file",
+        files: |_| {
+            let file = json!({
+                "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
+                "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
+                "privacy": { "usageStatisticsEnabled": false },
+                "telemetry": { "enabled": false },
+                "ide": { "enabled": false, "hasSeenNudge": true },
+            });
+            vec![(".gemini/settings.json", file.to_string())]
+        },
+        env: |set| vec![("GOOGLE_GEMINI_BASE_URL", set.url.clone()), ("GEMINI_API_KEY", "x".to_owned())],
+    });
+}

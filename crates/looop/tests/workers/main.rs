@@ -1,0 +1,11 @@
+//! Workers, with the real binary.
+
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod crashes;
+mod hand;
+mod loops;
+mod races;
+mod trees;
+mod upgrade;
+mod yard;
