@@ -68,19 +68,25 @@ def count_calls(lines):
 class Ours:
     """One profile of ours; a beat is a process."""
 
-    def __init__(self, binary, data):
+    def __init__(self, binary, data, **more):
         self.binary = os.path.abspath(binary)
         self.data = data
-        self.env = clean_env(data)
+        self.env = clean_env(data, **more)
         write(os.path.join(data, "config.toml"), 'default = "builtin"\n')
-        for _ in range(3):
-            self.beat()
-        before = self.log_bytes()
-        self.beat()
-        if before == 0:
+        self.settle()
+        if self.log_bytes() == 0:
             raise RuntimeError(f"beats in {data} left no log: is this looop?")
-        if self.log_bytes() != before:
-            raise RuntimeError(f"a beat in {data} is not idle: it wrote to the log")
+
+    def settle(self, most=10):
+        """Makes the first beats until two in a row write nothing to the log; an error if so many do not get there."""
+        quiet = 0
+        for _ in range(most):
+            before = self.log_bytes()
+            self.beat()
+            quiet = quiet + 1 if self.log_bytes() == before else 0
+            if quiet == 2:
+                return
+        raise RuntimeError(f"a beat in {self.data} is not idle: it wrote to the log")
 
     def beat(self):
         return timed([self.binary, "beat"], self.env)
@@ -132,15 +138,24 @@ def cpu_ns(pid):
     return total
 
 
+def peer_env(data, **more):
+    return clean_env(data, LOOOP_INTERVAL="1", LOOOP_FAIRNESS_MAX_WAIT_SECS="0", LOOOP_NOOP_TTL="0", **more)
+
+
+def peer_config(data):
+    tick = f"cat >/dev/null; echo '{NOOP}' >.decision.json"
+    write(os.path.join(data, "config.json"), json.dumps({"tick_command": tick, "worker_command": "true {{prompt_file}}"}))
+
+
 class Peer:
     """One profile of looop 1.1.0 with its pulse in the foreground; a beat is read off its own event file."""
 
-    def __init__(self, binary, data, trace=None):
+    def __init__(self, binary, data, trace=None, patience=60, **more):
         self.binary = os.path.abspath(binary)
         self.data = data
-        self.env = clean_env(data, LOOOP_INTERVAL="1", LOOOP_FAIRNESS_MAX_WAIT_SECS="0", LOOOP_NOOP_TTL="0")
-        tick = f"cat >/dev/null; echo '{NOOP}' >.decision.json"
-        write(os.path.join(data, "config.json"), json.dumps({"tick_command": tick, "worker_command": "true {{prompt_file}}"}))
+        self.patience = patience
+        self.env = peer_env(data, **more)
+        peer_config(data)
         argv = ["strace", "-f", "-o", trace, self.binary, "pulse"] if trace else [self.binary, "pulse"]
         null = subprocess.DEVNULL
         self.pulse = subprocess.Popen(argv, env=self.env, stdin=null, stdout=null, stderr=null, start_new_session=True)
@@ -167,7 +182,7 @@ class Peer:
     def beat(self):
         """Lets the pulse run until it has made one more idle beat; milliseconds by its own clock (1 ms steps)."""
         os.killpg(self.pulse.pid, signal.SIGCONT)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + self.patience
         while time.monotonic() < deadline:
             self._read()
             ends = [n for n, event in enumerate(self.events) if event["event"] == "world_unchanged" and n >= self.seen]
@@ -177,7 +192,7 @@ class Peer:
             if self.pulse.poll() is not None:
                 raise RuntimeError("the peer's pulse ended")
             time.sleep(0.01)
-        raise RuntimeError("the peer made no idle beat in 60 s")
+        raise RuntimeError(f"the peer made no idle beat in {self.patience} s")
 
     def paused_beat(self):
         took = self.beat()

@@ -7,6 +7,7 @@ import time
 from dataclasses import asdict, dataclass, field
 
 import loops
+import yards
 
 ALL = []
 
@@ -45,7 +46,9 @@ class Bench:
     peer: str
     root: str
     smoke: bool
+    scale: float = 1.0
     peers: list = field(default_factory=list)
+    kept: dict = field(default_factory=dict)
 
     def pair(self, name, **shape):
         """The same profile twice, ours warm and idle, the peer's pulse idle and stopped (None without a peer)."""
@@ -55,13 +58,31 @@ class Bench:
             self.peers.append(peer)
         return ours, peer
 
+    def yards(self, name, which=("ours", "peer"), **shape):
+        """Two profiles for workers, ours and the peer's; None for the one that is not there or not wanted."""
+        ours = yards.Ours(self.looop, loops.profile(self.root, f"{name}-ours", **shape)) if "ours" in which else None
+        peer = None
+        if self.peer and "peer" in which:
+            peer = yards.Peer(self.peer, loops.profile(self.root, f"{name}-peer", **shape))
+        return ours, peer
+
+    def pulse(self, yard, patience=60):
+        """A pulse of the peer over its workers, idle and stopped."""
+        self.peers.append(yard.pulse(patience))
+        return self.peers[-1]
+
     def close(self):
-        """Ends every pulse that a measure left, also one that failed half-way."""
+        """Ends every pulse and every worker that a measure left, also one that failed half-way."""
         for peer in self.peers:
             peer.close()
+        yards.end_all(self.root)
 
     def count(self, full):
         return min(3, full) if self.smoke else full
+
+    def size(self, full, tiny):
+        """How large the thing is that is measured: workers, megabytes."""
+        return tiny if self.smoke else max(tiny, round(full * self.scale))
 
 
 def measure(id, title):
@@ -72,12 +93,16 @@ def measure(id, title):
     return add
 
 
-def interleave(times, **calls):
-    """Runs the calls in turn, so many times, and returns the samples of each. A call that is None has none."""
+def interleave(times, most=None, **calls):
+    """Runs the calls in turn, so many times, and returns the samples of each. A call that is None has none.
+
+    `most` says which of them are run less often, because one of them takes seconds.
+    """
     samples = {name: [] for name, call in calls.items() if call}
-    for _ in range(times):
+    for turn in range(times):
         for name in samples:
-            samples[name].append(calls[name]())
+            if turn < (most or {}).get(name, times):
+                samples[name].append(calls[name]())
     return samples
 
 
