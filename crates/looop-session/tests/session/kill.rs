@@ -181,6 +181,9 @@ fn a_stopped_stranger_with_the_number_of_the_host_stays_stopped() {
     let pid = stranger.pid();
     fs::write(folder.join("started"), format!("host {pid}\n")).unwrap();
     signal(pid, Signal::STOP);
+    while !is_stopped(pid) {
+        std::thread::yield_now();
+    }
     assert!(host::kill(&folder).unwrap().killed());
     launched.wait().unwrap();
     assert!(is_stopped(pid));

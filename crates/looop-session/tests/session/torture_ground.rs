@@ -2,7 +2,6 @@
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -144,7 +143,8 @@ impl Neighbour {
             .env("LOOOP_MARK", mark)
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        let child = Some(command.process_group(0).spawn().unwrap());
+        // It leads no group yet, so that it becomes the one who counts and leaves nobody behind who looks like it.
+        let child = Some(command.spawn().unwrap());
         await_line(&ground.at("up"));
         Self { ground, child }
     }
