@@ -224,7 +224,8 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         Move::RunShell { cmd, .. } => wrong(cmd.trim().is_empty(), "the command is empty".to_owned()),
         Move::SendNotification { .. } => wrong(
             !cx.limits.can_notify,
-            "no notification command is configured; set `notification` in config.toml".to_owned(),
+            "there is no channel to reach you by; set `notification`, `ntfy` or `webhook` in config.toml"
+                .to_owned(),
         ),
         Move::WriteGoal { body, .. } | Move::WritePlaybook { body } => {
             wrong(body.trim().is_empty(), "the body is empty".to_owned())

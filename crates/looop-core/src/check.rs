@@ -2,9 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use jiff::tz::TimeZone;
+
 use crate::ledger::entry::{Entry, Line};
 use crate::ledger::fold::apply_line;
 use crate::ledger::state::Ledger;
+use crate::notice::gap;
+use crate::time::Now;
 
 /// Looks for broken invariants in a log that begins with an empty ledger. Each line says one.
 pub fn violations(lines: &[Line]) -> Vec<String> {
@@ -18,7 +22,24 @@ pub fn violations(lines: &[Line]) -> Vec<String> {
         for entry in &line.entries {
             seen.look(line.seq, entry, &mut found);
         }
+        found.extend(hasty(&ledger, line));
         apply_line(&mut ledger, line);
+    }
+    found
+}
+
+/// Notices of a line that were sent again before their gap was over.
+fn hasty(ledger: &Ledger, line: &Line) -> Vec<String> {
+    let now = Now { wall: line.at.wall, up: line.at.up, boot: line.at.boot, zone: TimeZone::UTC };
+    let mut told = BTreeSet::new();
+    let mut found = Vec::new();
+    for entry in &line.entries {
+        let Entry::Notified { key, .. } = entry else { continue };
+        let early =
+            ledger.notices.get(key).is_some_and(|told| !now.left(&told.last, gap(told.count)).is_zero());
+        if !told.insert(key) || early {
+            found.push(format!("line {}: {key} is told again too early", line.seq));
+        }
     }
     found
 }
@@ -72,6 +93,9 @@ impl Seen {
             | Entry::Saw { .. }
             | Entry::Flapping { .. }
             | Entry::Skipped { .. }
+            | Entry::ScheduleDue { .. }
+            | Entry::ConfigError { .. }
+            | Entry::ConfigMended
             | Entry::Rejected { .. }
             | Entry::Asked { .. }
             | Entry::Answered { .. }
@@ -82,6 +106,9 @@ impl Seen {
             | Entry::ClaimReaped { .. }
             | Entry::Told { .. }
             | Entry::Pruned { .. }
+            | Entry::Notified { .. }
+            | Entry::Undelivered { .. }
+            | Entry::Delivered { .. }
             | Entry::Paused { .. }
             | Entry::Resumed
             | Entry::Dropped { .. }

@@ -17,6 +17,8 @@ const CHAIN: u32 = 5;
 const CHAIN_WAIT: Duration = Duration::from_hours(1);
 /// How often a flapping reading alone may wake the loop.
 const FLAP_WAIT: Duration = Duration::from_mins(10);
+/// How often a start of the loop may force a decide.
+const START_WAIT: Duration = Duration::from_hours(1);
 /// How often an overdue goal may force a decide.
 const OVERDUE_WAIT: Duration = Duration::from_hours(24);
 
@@ -37,7 +39,7 @@ pub struct Limits {
     pub flap_streak: u32,
     /// Longest nudge.
     pub max_next_interval: Duration,
-    /// Whether a notification command is configured.
+    /// Whether there is a channel to reach the person by.
     pub can_notify: bool,
     /// Digest of the configuration.
     pub config: Digest,
@@ -180,12 +182,14 @@ pub enum Verdict {
 
 /// What the gates look at besides the ledger.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
 pub struct Asking<'a> {
     /// What differs from the baseline.
     pub changes: &'a [Change],
     /// Whether a person asked for this beat.
     pub by_person: bool,
+    /// Whether a person has just started the loop.
+    pub begun: bool,
     /// Whether the decider costs nothing.
     pub free: bool,
     /// Ready goals, and whether a sensor is failing: work that a decision to do nothing left open.
@@ -241,6 +245,10 @@ fn forced(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) -> O
     if asking.by_person {
         return Some(Force::Person);
     }
+    // A loop that is started again and again must not cost a decide each time.
+    if asking.begun && ledger.last_decide.as_ref().is_none_or(|at| now.since(at) >= START_WAIT) {
+        return Some(Force::Start);
+    }
     if let Some(nudge) = &ledger.nudge
         && now.left(&nudge.at, Duration::from_secs(nudge.seconds)).is_zero()
     {
@@ -282,13 +290,22 @@ pub fn backoff_wait(failures: u32) -> Duration {
     Duration::from_secs(doubled.min(if failures >= 5 { 3600 } else { 300 }))
 }
 
+/// What is left of the wait after failures. It comes when each of so many deciders has failed.
+pub fn backoff_left(ledger: &Ledger, deciders: usize, now: &Now) -> Duration {
+    let Some(failures) = &ledger.failures else { return Duration::ZERO };
+    let deciders = u32::try_from(deciders.max(1)).unwrap_or(1);
+    if failures.count % deciders != 0 {
+        return Duration::ZERO;
+    }
+    now.left(&failures.at, backoff_wait(failures.count / deciders))
+}
+
 fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
     let failures = ledger.failures.as_ref()?;
     let deciders = u32::try_from(asking.deciders.max(1)).unwrap_or(1);
     let wait = backoff_wait(failures.count / deciders);
     let edited = failures.policy != asking.policy;
-    let others_left = failures.count % deciders != 0;
-    let shut = !edited && !others_left && !now.left(&failures.at, wait).is_zero();
+    let shut = !edited && !backoff_left(ledger, asking.deciders, now).is_zero();
     shut.then(|| Why::Backoff {
         failures: failures.count,
         wait_s: wait.as_secs(),

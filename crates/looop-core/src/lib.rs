@@ -12,6 +12,7 @@ pub mod gate;
 pub mod intake;
 pub mod ledger;
 pub mod model;
+pub mod notice;
 pub mod purse;
 pub mod schedule;
 pub mod span;

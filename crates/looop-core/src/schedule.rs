@@ -69,8 +69,8 @@ pub struct Schedule {
 
 impl Schedule {
     /// The latest time that it became due, if any. The same moment is reported until the next one comes, so that a
-    /// decision that has seen it is not woken by it again.
-    pub fn due(&self, wall: i64, zone: &TimeZone) -> Option<i64> {
+    /// decision that has seen it is not woken by it again. `met` is the last time that the loop noticed.
+    pub fn due(&self, wall: i64, zone: &TimeZone, met: Option<i64>) -> Option<i64> {
         let latest = match &self.when {
             When::At(at) => return (*at <= wall).then_some(*at),
             When::Every { seconds, from } => {
@@ -84,7 +84,7 @@ impl Schedule {
                 found.timestamp().as_millisecond()
             }
         };
-        let let_go = self.missed == Missed::Skip && wall - latest > GRACE_MS;
+        let let_go = self.missed == Missed::Skip && wall - latest > GRACE_MS && met != Some(latest);
         (latest > self.created && !let_go).then_some(latest)
     }
 
@@ -169,16 +169,16 @@ mod tests {
     #[test]
     fn a_one_shot_stays_due_until_dropped() {
         let one = schedule(When::At(1000), 0);
-        assert_eq!(one.due(999, &TimeZone::UTC), None);
-        assert_eq!(one.due(1000, &TimeZone::UTC), Some(1000));
-        assert_eq!(one.due(i64::MAX, &TimeZone::UTC), Some(1000));
+        assert_eq!(one.due(999, &TimeZone::UTC, None), None);
+        assert_eq!(one.due(1000, &TimeZone::UTC, None), Some(1000));
+        assert_eq!(one.due(i64::MAX, &TimeZone::UTC, None), Some(1000));
         assert_eq!((one.next(999, &TimeZone::UTC), one.next(1000, &TimeZone::UTC)), (Some(1000), None));
     }
 
     #[test]
     fn every_reports_its_latest_time_only() {
         let every = schedule(When::Every { seconds: 60, from: 0 }, 0);
-        let due = |wall| every.due(wall, &TimeZone::UTC);
+        let due = |wall| every.due(wall, &TimeZone::UTC, None);
         assert_eq!(
             (due(59_999), due(60_000), due(119_999), due(200_000)),
             (None, Some(60_000), Some(60_000), Some(180_000))
@@ -191,8 +191,10 @@ mod tests {
     fn skip_lets_go_of_what_is_long_past() {
         let mut every = schedule(When::Every { seconds: 3600, from: 0 }, 0);
         every.missed = Missed::Skip;
-        assert_eq!(every.due(3_600_000 + GRACE_MS, &TimeZone::UTC), Some(3_600_000));
-        assert_eq!(every.due(3_600_001 + GRACE_MS, &TimeZone::UTC), None);
+        assert_eq!(every.due(3_600_000 + GRACE_MS, &TimeZone::UTC, None), Some(3_600_000));
+        assert_eq!(every.due(3_600_001 + GRACE_MS, &TimeZone::UTC, None), None);
+        let met = every.due(3_600_001 + GRACE_MS, &TimeZone::UTC, Some(3_600_000));
+        assert_eq!(met, Some(3_600_000), "what was met in time does not vanish, which would be a change");
     }
 
     #[test]
@@ -200,16 +202,16 @@ mod tests {
         let berlin = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
         let nine = schedule(When::Cron { line: "0 9 * * *".into(), zone: None }, 0);
         // 2026-03-29 is the day the clocks go forward: 09:00 is 07:00Z, the day before it is 08:00Z.
-        assert_eq!(nine.due(at("2026-03-29T12:00:00Z"), &berlin), Some(at("2026-03-29T07:00:00Z")));
-        assert_eq!(nine.due(at("2026-03-28T12:00:00Z"), &berlin), Some(at("2026-03-28T08:00:00Z")));
+        assert_eq!(nine.due(at("2026-03-29T12:00:00Z"), &berlin, None), Some(at("2026-03-29T07:00:00Z")));
+        assert_eq!(nine.due(at("2026-03-28T12:00:00Z"), &berlin, None), Some(at("2026-03-28T08:00:00Z")));
         assert_eq!(nine.next(at("2026-10-24T12:00:00Z"), &berlin), Some(at("2026-10-25T08:00:00Z")));
     }
 
     #[test]
     fn nothing_was_due_before_it_was_written() {
         let cron = schedule(When::Cron { line: "0 9 * * *".into(), zone: None }, at("2026-11-15T10:00:00Z"));
-        assert_eq!(cron.due(at("2026-11-15T11:00:00Z"), &TimeZone::UTC), None);
-        assert!(cron.due(at("2026-11-16T09:00:00Z"), &TimeZone::UTC).is_some());
+        assert_eq!(cron.due(at("2026-11-15T11:00:00Z"), &TimeZone::UTC, None), None);
+        assert!(cron.due(at("2026-11-16T09:00:00Z"), &TimeZone::UTC, None).is_some());
     }
 
     #[test]
@@ -233,7 +235,7 @@ mod tests {
         for when in odd {
             let schedule = schedule(when, i64::MIN);
             for wall in [i64::MIN, 0, i64::MAX] {
-                schedule.due(wall, &TimeZone::UTC);
+                schedule.due(wall, &TimeZone::UTC, None);
                 schedule.next(wall, &TimeZone::UTC);
             }
         }

@@ -30,19 +30,27 @@ pub struct Stamp {
     pub boot: u32,
 }
 
+impl Stamp {
+    /// How long before this one `then` was. Within one boot the boot clock answers. Across boots the wall clock does,
+    /// which may have been ahead then: as long as this boot lasts, at least, it must have been.
+    pub fn since(&self, then: &Self) -> Duration {
+        if self.boot == then.boot {
+            return Duration::from_millis(self.up.saturating_sub(then.up));
+        }
+        let by_wall = u64::try_from(self.wall.saturating_sub(then.wall)).unwrap_or(0);
+        Duration::from_millis(by_wall.max(self.up))
+    }
+}
+
 impl Now {
     /// This moment in its stored form.
     pub fn stamp(&self) -> Stamp {
         Stamp { wall: self.wall, up: self.up, boot: self.boot }
     }
 
-    /// How long ago `then` was. Within one boot the boot clock answers; across boots the wall clock does, and a
-    /// moment in the future counts as now.
+    /// How long ago `then` was.
     pub fn since(&self, then: &Stamp) -> Duration {
-        if self.boot == then.boot {
-            return Duration::from_millis(self.up.saturating_sub(then.up));
-        }
-        Duration::from_millis(u64::try_from(self.wall.saturating_sub(then.wall)).unwrap_or(0))
+        self.stamp().since(then)
     }
 
     /// What is left of a wait of `length` that began at `from`: never more than its own length.
@@ -114,8 +122,10 @@ mod tests {
     #[test]
     fn a_wait_from_another_boot_is_at_most_its_own_length() {
         let from = now(9_000_000, 50_000, 1).stamp();
-        let earlier = now(1_000_000, 10, 2);
+        let earlier = now(1_000_000, 0, 2);
         assert_eq!(earlier.left(&from, Duration::from_mins(1)), Duration::from_mins(1));
+        let still_earlier = now(1_020_000, 20_000, 2);
+        assert_eq!(still_earlier.left(&from, Duration::from_mins(1)), Duration::from_secs(40), "it goes on");
         let later = now(9_030_000, 10, 2);
         assert_eq!(later.left(&from, Duration::from_mins(1)), Duration::from_secs(30));
     }

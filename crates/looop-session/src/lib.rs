@@ -2,7 +2,8 @@
 //!
 //! There are two ways to start something. A [`batch`] runs many short children and ends with the process that asked
 //! for it. A [`host`] owns one child, outlives whoever launched it, and leaves a receipt. Both see to it that nothing
-//! a child ever started stays behind, however it tried: that is `tree`.
+//! a child ever started stays behind, however it tried: that is `tree`. Beside them [`detach`] lets the program itself go
+//! on without a terminal; nobody owns that process, and it ends by its own will.
 //!
 //! The crate knows nothing of goals, beats or logs, and imports nothing of ours. Its `unsafe` code is in `sys`.
 
@@ -10,12 +11,14 @@ pub mod batch;
 mod cgroup;
 pub mod client;
 mod clock;
+mod detach;
 mod ended;
 pub mod host;
 mod hunt;
 pub mod kernel;
 pub mod keys;
 mod mark;
+mod memory;
 mod point;
 mod proc;
 mod pty;
@@ -32,12 +35,15 @@ mod sys;
 mod text;
 mod transcript;
 mod tree;
+mod watched;
 
 pub use batch::{Batch, BatchError, Done, Job, Keep, Order, Stopper};
 pub use client::{Client, ClientError};
+pub use detach::{Detached, detach};
 pub use ended::Ended;
 pub use host::{EndError, Fence, HostError, Kill, Launched, Prepared, Receipt, Spec, Standing};
 pub use kernel::State;
+pub use memory::let_go_of_code;
 pub use point::point;
 pub use reader::{Extent, Piece, Transcript};
 pub use roll::{Roll, Row, row};
@@ -45,3 +51,4 @@ pub use screen::Shot;
 pub use size::Size;
 pub use start::{Start, StartError, start};
 pub use status::{Status, forget};
+pub use watched::Watched;

@@ -46,7 +46,15 @@ impl Roll {
     /// read, or is broken, is an error that names it.
     pub fn read(&mut self, root: &Path) -> io::Result<Vec<Row>> {
         let Some(top) = Folder::open(root)? else { return Ok(Vec::new()) };
-        let names = sessions(root)?;
+        let mut names = sessions(root)?;
+        // What was published can be thrown away by hand; whoever holds its lock lives all the same.
+        for session in
+            self.known.keys().filter(|session| !names.contains_key(*session)).cloned().collect::<Vec<_>>()
+        {
+            if self.unpublished(&top, &session)?.is_some() {
+                names.insert(session, false);
+            }
+        }
         self.known.retain(|session, _| names.contains_key(session));
         let rows = names.into_iter().map(|(session, ended)| self.row(&top, &session, ended));
         rows.filter_map(Result::transpose).collect()
@@ -59,7 +67,7 @@ impl Roll {
             None if !ended => self.status(root, session, true)?.map(|status| (status, true)),
             None => None,
         };
-        let Some((status, ended)) = found else { return Ok(None) };
+        let Some((status, ended)) = found else { return self.unpublished(root, session) };
         if ended {
             return Ok(Some(Row {
                 session: session.to_owned(),
@@ -70,6 +78,13 @@ impl Roll {
             }));
         }
         judge(root, session, status).map(Some)
+    }
+
+    /// A session that lives although nothing is published about it any more, as it was last known.
+    fn unpublished(&self, root: &Folder, session: &str) -> io::Result<Option<Row>> {
+        let Some((_, status)) = self.known.get(session) else { return Ok(None) };
+        let row = judge(root, session, status.clone())?;
+        Ok(row.alive.then_some(row))
     }
 
     fn status(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Status>> {

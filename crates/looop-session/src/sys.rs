@@ -1,7 +1,7 @@
 //! The one place with `unsafe` code.
 #![expect(
     unsafe_code,
-    reason = "inherited descriptors, what is done between fork and exec, and a fork that nobody wraps"
+    reason = "inherited descriptors, what is done between fork and exec, a fork that nobody wraps, memory of our code"
 )]
 
 use std::io;
@@ -75,6 +75,70 @@ pub(crate) fn lead_terminal_session(command: &mut Command) {
     }
 }
 
+/// Lets the program lead a session of its own without a terminal, with no descriptor but its standard streams and no
+/// signal that is blocked or ignored, whatever we have open, and whatever we were started with.
+pub(crate) fn lead_bare_session(command: &mut Command) {
+    let open = inherited();
+    let lead = move || {
+        rustix::process::setsid()?;
+        heed_every_signal()?;
+        keep_from_program(open.as_deref())
+    };
+    // SAFETY: between fork and exec only calls that are safe in a signal handler are made: bare system calls. The list
+    // of descriptors is made before; no memory is allocated or freed, no lock is taken, and an error is a number.
+    unsafe {
+        command.pre_exec(lead);
+    }
+}
+
+/// The highest number of a signal.
+#[cfg(target_os = "linux")]
+const LAST_SIGNAL: i32 = 64;
+#[cfg(not(target_os = "linux"))]
+const LAST_SIGNAL: i32 = 31;
+
+/// Gives every signal its default effect and blocks none. To be called between fork and exec.
+fn heed_every_signal() -> io::Result<()> {
+    for signal in 1..=LAST_SIGNAL {
+        // SAFETY: no handler is set, only taken away. Of those that cannot be changed nothing was changed before.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+    let mut none = std::mem::MaybeUninit::uninit();
+    // SAFETY: the set is made by the first call before the second one reads it, and the old mask is not asked for.
+    let changed = unsafe {
+        libc::sigemptyset(none.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut())
+    };
+    if changed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Keeps every descriptor but the standard streams from the program that follows. It is marked and not closed: the one
+/// through which a failed start is told must stay until then. To be called between fork and exec.
+fn keep_from_program(listed: Result<&[RawFd], &io::Error>) -> io::Result<()> {
+    if keep_range_from_program() {
+        return Ok(());
+    }
+    let listed = listed.map_err(|error| io::Error::from(error.kind()))?;
+    for number in listed {
+        // SAFETY: it only sets a flag; of a descriptor that was closed meanwhile it fails and does nothing.
+        unsafe { libc::fcntl(*number, libc::F_SETFD, libc::FD_CLOEXEC) };
+    }
+    Ok(())
+}
+
+/// The same in one call, where the kernel has it.
+#[cfg(target_os = "linux")]
+fn keep_range_from_program() -> bool {
+    const MARK_ONLY: libc::c_uint = 4;
+    // SAFETY: it only sets a flag on descriptors.
+    unsafe { libc::syscall(libc::SYS_close_range, 3 as libc::c_uint, libc::c_uint::MAX, MARK_ONLY) == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_range_from_program() -> bool {
+    false
+}
+
 /// Who we are after a fork.
 #[cfg(target_os = "linux")]
 pub(crate) enum Fork {
@@ -112,4 +176,15 @@ pub(crate) fn fork_into(group: &impl std::os::fd::AsRawFd) -> io::Result<Fork> {
 pub(crate) fn leave() -> ! {
     // SAFETY: it ends the process, without running anything of it that belongs to the one it was forked from.
     unsafe { libc::_exit(127) }
+}
+
+/// Lets go of the memory that a part of our own code takes; what runs again is read again from the file.
+///
+/// Call it for a mapping of the running program that is executable and not writable, as the kernel lists it.
+#[cfg(target_os = "linux")]
+pub(crate) fn let_go_of_code(from: usize, to: usize) {
+    let from = from as *mut libc::c_void;
+    // SAFETY: the pages of the mapping are those of a file and were never written, since nothing may write there, so
+    // that each is the same when it comes back. The mapping itself stays. A refusal leaves all as it was.
+    unsafe { libc::madvise(from, to - from as usize, libc::MADV_DONTNEED) };
 }

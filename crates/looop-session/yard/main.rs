@@ -1,7 +1,8 @@
 //! A stand-in for the `looop` binary, for the tests of this crate.
 //!
 //! It answers `_host` and `_batch` as that does; `start` prepares and launches the session whose spec is given, `join`
-//! starts it among others, and `batch` runs the order that is given, as a process of their own that a test can kill.
+//! starts it among others, `batch` runs the order that is given, and `detach` lets a program go on without us, as a
+//! process of their own that a test can kill.
 
 use std::io;
 use std::path::Path;
@@ -18,6 +19,7 @@ fn main() -> ExitCode {
         ["join", root, session, cap, spec] => join(Path::new(root), session, cap, spec),
         ["start", folder, spec] => code(start(Path::new(folder), spec).is_some()),
         ["batch", order] => code(run(order).is_some()),
+        ["detach", output, program, rest @ ..] => detach(output, program, rest).unwrap_or(ExitCode::FAILURE),
         _ => ExitCode::from(2),
     }
 }
@@ -51,6 +53,14 @@ fn run(order: &str) -> Option<()> {
     let order: Order = serde_json::from_str(order).ok()?;
     let image = std::env::current_exe().ok()?;
     Batch::run(&image, &["_batch"], &order, &mut |_, _| {}).ok().map(|_| ())
+}
+
+/// Starts a program without a tie to us, and says its number.
+fn detach(output: &str, program: &str, arguments: &[&str]) -> io::Result<ExitCode> {
+    let output = std::fs::File::options().append(true).create(true).open(output)?;
+    let detached = looop_session::detach(Path::new(program), arguments, None, Path::new("/"), output)?;
+    io::Write::write_all(&mut io::stdout(), format!("{}\n", detached.pid()).as_bytes())?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn code(well: bool) -> ExitCode {

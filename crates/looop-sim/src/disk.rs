@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use looop_store::disk::{Content, Disk, Held, Kind, Links, Listed, Locked, Meta, Stored, Tail};
 
-use crate::disk_faults::{Effect, Fault, crashed};
+use crate::disk_faults::{DiskWeather, Effect, Fault, crashed};
 use crate::disk_tree::{Node, Step, Tree};
 
 /// A profile's folder in memory. Clones share it.
@@ -19,10 +19,18 @@ pub struct MemDisk {
 struct State {
     tree: Tree,
     locks: BTreeSet<String>,
+    /// The calls by name, as long as somebody wants them.
     calls: Vec<String>,
-    /// Index of the first call that the fault counts from.
+    unnamed: bool,
+    /// How many calls there were.
+    count: usize,
+    /// Number of the first call that the fault counts from.
     armed_at: usize,
     fault: Option<Fault>,
+    /// What befalls calls by chance.
+    weather: DiskWeather,
+    /// Paths that were changed since somebody last asked.
+    touched: BTreeSet<String>,
     /// What a person writes right before a call of some name.
     edit: Option<(String, String, Vec<u8>)>,
     /// Whether the machine has stopped: every call fails from here on.
@@ -38,8 +46,33 @@ impl MemDisk {
     /// Lets a fault happen, counted from the next call on; none takes it back.
     pub fn arm(&self, fault: Option<Fault>) {
         let mut state = self.lock();
-        state.armed_at = state.calls.len();
+        state.armed_at = state.count;
         state.fault = fault;
+    }
+
+    /// Lets chance decide upon every call from here on.
+    pub fn set_weather(&self, weather: DiskWeather) {
+        self.lock().weather = weather;
+    }
+
+    /// Keeps no names of calls: a world that runs for days makes millions of them.
+    pub fn forget_names(&self) {
+        self.lock().unnamed = true;
+    }
+
+    /// Lets what failed syncs have dropped become stored after all.
+    pub fn heal(&self) {
+        self.lock().tree.heal();
+    }
+
+    /// Whether a fault has stopped the machine.
+    pub fn is_stopped(&self) -> bool {
+        self.lock().stopped
+    }
+
+    /// The paths that were changed since this was last asked, by whomever.
+    pub fn touched(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.lock().touched)
     }
 
     /// Lets a person write a file right before the next call of this name.
@@ -55,24 +88,40 @@ impl MemDisk {
     /// How many calls were made since the fault was armed or taken back.
     pub fn counted(&self) -> usize {
         let state = self.lock();
-        state.calls.len() - state.armed_at
+        state.count - state.armed_at
     }
 
     /// The disk as the next process finds it after `kill -9`: all that was written is there, synced or not.
     #[must_use]
     pub fn kill(&self) -> Self {
-        Self::from_tree(self.lock().tree.clone())
+        let state = self.lock();
+        Self::with_tree(state.tree.after_kill(), state.unnamed)
     }
 
     /// The disk as it is found after a loss of power: of what was not synced, the seed decides what is left.
     #[must_use]
     pub fn crash(&self, seed: u64) -> Self {
-        Self::from_tree(self.lock().tree.after_power_loss(seed))
+        let state = self.lock();
+        Self::with_tree(state.tree.after_power_loss(seed), state.unnamed)
     }
 
     /// Puts a file there, durably and uncounted, as a person would.
     pub fn put(&self, path: &str, bytes: &[u8]) {
-        self.lock().tree.put(path, bytes);
+        self.put_as(path, bytes, 0o600);
+    }
+
+    /// Puts a file there with these rights, durably and uncounted.
+    pub fn put_as(&self, path: &str, bytes: &[u8], mode: u32) {
+        let mut state = self.lock();
+        state.touched.insert(path.to_owned());
+        state.tree.put(path, bytes, mode);
+    }
+
+    /// Takes a file or a folder away with all that is in it, durably and uncounted, as a person would.
+    pub fn erase(&self, path: &str) {
+        let mut state = self.lock();
+        state.touched.insert(path.to_owned());
+        state.tree.erase(path);
     }
 
     /// The bytes of a file, uncounted.
@@ -80,13 +129,18 @@ impl MemDisk {
         self.lock().tree.file(path).ok().flatten().map(|file| file.data.clone())
     }
 
+    /// The size of a file, uncounted; 0 if there is none.
+    pub fn size(&self, path: &str) -> usize {
+        self.lock().tree.size(path)
+    }
+
     /// The names in a folder, sorted and uncounted.
     pub fn names(&self, dir: &str) -> Vec<String> {
         self.lock().tree.names(dir).into_iter().map(|(name, _)| name).collect()
     }
 
-    fn from_tree(tree: Tree) -> Self {
-        Self { state: Arc::new(Mutex::new(State { tree, ..State::default() })) }
+    fn with_tree(tree: Tree, unnamed: bool) -> Self {
+        Self { state: Arc::new(Mutex::new(State { tree, unnamed, ..State::default() })) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -101,6 +155,9 @@ impl MemDisk {
         deed: impl Fn(&mut Tree, Effect) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut state = self.lock();
+        if !matches!(name, "sync" | "sync_data" | "sync_dir" | "try_lock") {
+            state.touched.insert(path.to_owned());
+        }
         match state.count(name, path)? {
             None => deed(&mut state.tree, Effect::Whole),
             Some(fault) => {
@@ -130,11 +187,15 @@ impl State {
             return Err(crashed());
         }
         if let Some((_, path, bytes)) = self.edit.take_if(|(call, ..)| call == name) {
-            self.tree.put(&path, &bytes);
+            self.tree.put(&path, &bytes, 0o600);
         }
-        let at = self.calls.len() - self.armed_at;
-        self.calls.push(format!("{name} {path}"));
+        let at = self.count - self.armed_at;
+        self.count += 1;
+        if !self.unnamed {
+            self.calls.push(format!("{name} {path}"));
+        }
         let fault = self.fault.clone().filter(|fault| fault.at() == at);
+        let fault = fault.or_else(|| self.weather.befalls(name));
         self.stopped = matches!(fault, Some(Fault::Cut { .. }));
         Ok(fault)
     }

@@ -28,4 +28,19 @@ impl Dice {
     pub fn coin(&mut self) -> bool {
         self.throw() & 1 == 1
     }
+
+    /// Whether something happens that happens so many times in a thousand.
+    pub fn chance(&mut self, in_thousand: usize) -> bool {
+        in_thousand > 0 && self.below(1000) < in_thousand
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: u64, high: u64) -> u64 {
+        low + self.throw() % (high.saturating_sub(low) + 1)
+    }
+
+    /// One of these.
+    pub fn pick<'a, T>(&mut self, among: &'a [T]) -> &'a T {
+        &among[self.below(among.len())]
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::disk_dice::Dice;
+
 /// Text of the error that every call gives once the machine has stopped.
 const CRASHED: &str = "the machine has stopped";
 
@@ -24,6 +26,35 @@ pub enum Fault {
         /// Whether it took effect before that: half the bytes of a write, all of anything else.
         half: bool,
     },
+}
+
+/// What befalls calls by chance, until it clears.
+#[derive(Clone, Debug)]
+pub struct DiskWeather {
+    /// Whether nothing more fits.
+    pub full: bool,
+    /// How many calls of a thousand fail.
+    pub errors: usize,
+    /// What decides.
+    pub dice: Dice,
+}
+
+impl Default for DiskWeather {
+    fn default() -> Self {
+        Self { full: false, errors: 0, dice: Dice::new(0) }
+    }
+}
+
+impl DiskWeather {
+    /// The fault that befalls this call, if one does.
+    pub(crate) fn befalls(&mut self, call: &str) -> Option<Fault> {
+        let grows = matches!(call, "create" | "append" | "make_dir");
+        if self.full && grows {
+            return Some(Fault::Fail { at: 0, kind: io::ErrorKind::StorageFull, half: self.dice.coin() });
+        }
+        let failed = self.errors > 0 && self.dice.below(1000) < self.errors;
+        failed.then(|| Fault::Fail { at: 0, kind: io::ErrorKind::Other, half: self.dice.coin() })
+    }
 }
 
 /// How much of a call happens.

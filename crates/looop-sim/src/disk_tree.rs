@@ -90,26 +90,48 @@ impl Inode {
 }
 
 impl Tree {
-    pub(crate) fn put(&mut self, path: &str, bytes: &[u8]) {
+    pub(crate) fn put(&mut self, path: &str, bytes: &[u8], mode: u32) {
         let parts: Vec<&str> = path.split('/').collect();
         for depth in 1..parts.len() {
             let dir = parts[..depth].join("/");
-            self.live.entry(dir.clone()).or_insert(Node::Dir);
-            self.durable.entry(dir).or_insert(Node::Dir);
+            for names in [&mut self.live, &mut self.durable] {
+                // A file in the place of a folder makes way.
+                if names.get(&dir) != Some(&Node::Dir) {
+                    names.insert(dir.clone(), Node::Dir);
+                }
+            }
         }
-        let node = Node::File(self.inode(bytes, 0o600));
+        let node = Node::File(self.inode(bytes, mode));
         if let Node::File(number) = node
             && let Some(file) = self.files.get_mut(&number)
         {
             file.synced.clone_from(&file.data);
         }
+        // What was under way to the same name must not come back over it.
+        self.pending.retain(|step| match step {
+            Step::Add(name, _) | Step::Remove(name) | Step::Move(_, name) => name != path,
+        });
         self.live.insert(path.to_owned(), node);
         self.durable.insert(path.to_owned(), node);
     }
 
+    /// Takes a name away with all that is below it, durably.
+    pub(crate) fn erase(&mut self, path: &str) {
+        let prefix = format!("{path}/");
+        let stays = |name: &String| name != path && !name.starts_with(&prefix);
+        self.live.retain(|name, _| stays(name));
+        self.durable.retain(|name, _| stays(name));
+        // What was to become durable below it is gone with it.
+        self.pending.retain(|step| match step {
+            Step::Add(name, _) | Step::Remove(name) => stays(name),
+            Step::Move(from, to) => stays(from) && stays(to),
+        });
+    }
+
     fn inode(&mut self, bytes: &[u8], mode: u32) -> u64 {
         self.clock += 1_000_000;
-        let number = self.files.last_key_value().map_or(1, |(last, _)| last + 1);
+        // The clock never stands still, so that no number is ever used again.
+        let number = u64::try_from(self.clock / 1_000_000).unwrap_or(0);
         let (modified, changed) = (self.clock, self.clock);
         let file = Inode { data: bytes.to_vec(), number, mode, modified, changed, ..Inode::default() };
         self.files.insert(number, file);
@@ -138,11 +160,13 @@ impl Tree {
     /// Names right below a folder.
     pub(crate) fn names(&self, dir: &str) -> Vec<(String, Kind)> {
         let kind = |node: &Node| if *node == Node::Dir { Kind::Dir } else { Kind::File };
+        let prefix = if dir.is_empty() { String::new() } else { format!("{dir}/") };
+        let below = self.live.range(prefix.clone()..).take_while(|(path, _)| path.starts_with(&prefix));
         let mine = |(path, node): (&String, &Node)| {
-            let name = if dir.is_empty() { path } else { path.strip_prefix(dir)?.strip_prefix('/')? };
+            let name = &path[prefix.len()..];
             (!name.contains('/')).then(|| (name.to_owned(), kind(node)))
         };
-        self.live.iter().filter_map(mine).collect()
+        below.filter_map(mine).collect()
     }
 
     /// Every path below a folder, deepest first.
@@ -176,6 +200,11 @@ impl Tree {
         Ok(())
     }
 
+    /// The size of a file.
+    pub(crate) fn size(&self, path: &str) -> usize {
+        self.file(path).ok().flatten().map_or(0, |file| file.data.len())
+    }
+
     pub(crate) fn sync(&mut self, path: &str, effect: Effect) -> io::Result<()> {
         let Some(Node::File(number)) = self.live.get(path) else {
             return Err(io::ErrorKind::NotFound.into());
@@ -186,6 +215,11 @@ impl Tree {
             Effect::Lost => file.lost = Some((file.synced.len(), file.data.len())),
         }
         Ok(())
+    }
+
+    /// Forgets what failed syncs have dropped.
+    pub(crate) fn heal(&mut self) {
+        self.files.values_mut().for_each(|file| file.lost = None);
     }
 
     /// Makes the names of a folder durable, and with them all that happened before.
@@ -215,6 +249,25 @@ impl Tree {
         take(&mut self.live, &step);
         self.pending.push(step);
         Ok(())
+    }
+
+    /// The tree as the next process finds it. Files that no name leads to are gone.
+    pub(crate) fn after_kill(&self) -> Self {
+        let steps = self
+            .pending
+            .iter()
+            .filter_map(|step| if let Step::Add(_, node) = step { Some(node) } else { None });
+        let nodes = self.live.values().chain(self.durable.values()).chain(steps);
+        let numbers =
+            nodes.filter_map(|node| if let Node::File(number) = node { Some(*number) } else { None });
+        let file = |number: u64| Some((number, self.files.get(&number)?.clone()));
+        Self {
+            live: self.live.clone(),
+            durable: self.durable.clone(),
+            pending: self.pending.clone(),
+            files: numbers.filter_map(file).collect(),
+            clock: self.clock,
+        }
     }
 
     /// The tree as it is found when the power comes back.

@@ -6,6 +6,7 @@ pub mod disk_faults;
 
 mod disk_tree;
 pub mod profile;
+pub mod storm;
 pub mod waiting;
 pub mod world;
 pub mod yard;

@@ -145,7 +145,7 @@ impl<'a> Holder<'a> {
                     return Ok(false);
                 }
             }
-            Effect::Sense => {
+            Effect::Sense(..) => {
                 let seen = self.sense();
                 self.events.push_back(Event::Sensed(Box::new(seen)));
             }
@@ -172,9 +172,14 @@ impl<'a> Holder<'a> {
                 let docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
                 self.events.push_back(Event::Asked(id, request, Some(Box::new(docs))));
             }
+            Effect::Notify(notice) => {
+                // Every other notice is lost on its way.
+                let error = (notice.message.len() % 2 == 0).then(|| "nobody is there".to_owned());
+                self.events.push_back(Event::Notified(notice.key, vec![("command".to_owned(), error)]));
+            }
             Effect::Reply(_, reply) => self.replies.push(*reply),
             // No world here has workers.
-            Effect::Reap | Effect::Prune(..) | Effect::End(_) | Effect::Exit => {}
+            Effect::Reap | Effect::Prune(..) | Effect::End(_) | Effect::Clear | Effect::Exit => {}
         }
         Ok(true)
     }

@@ -9,13 +9,18 @@ use rustix::time::{ClockId, clock_gettime};
 /// The present moment.
 pub fn now() -> Now {
     let wall = clock_gettime(ClockId::Realtime);
-    let up = clock_gettime(boot_clock());
     Now {
         wall: wall.tv_sec.saturating_mul(1000).saturating_add(wall.tv_nsec / 1_000_000),
-        up: u64::try_from(up.tv_sec.saturating_mul(1000).saturating_add(up.tv_nsec / 1_000_000)).unwrap_or(0),
+        up: up(),
         boot: boot(),
         zone: zone(),
     }
+}
+
+/// Milliseconds since boot, suspend included.
+pub fn up() -> u64 {
+    let up = clock_gettime(boot_clock());
+    u64::try_from(up.tv_sec.saturating_mul(1000).saturating_add(up.tv_nsec / 1_000_000)).unwrap_or(0)
 }
 
 #[cfg(target_os = "linux")]

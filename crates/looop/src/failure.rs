@@ -10,6 +10,8 @@ pub enum Kind {
     Failed,
     /// The call itself was wrong.
     Usage,
+    /// It needs a pulse, and none runs.
+    NoPulse,
     /// It took too long.
     TimedOut,
 }
@@ -36,6 +38,11 @@ impl Failure {
         Self { kind: Kind::Usage, ..Self::new(error) }
     }
 
+    /// It needs a pulse, and none runs.
+    pub fn no_pulse(error: impl Into<String>) -> Self {
+        Self { kind: Kind::NoPulse, ..Self::new(error) }
+    }
+
     /// It took too long.
     pub fn timed_out(error: impl Into<String>) -> Self {
         Self { kind: Kind::TimedOut, ..Self::new(error) }
@@ -53,6 +60,7 @@ impl Failure {
         ExitCode::from(match self.kind {
             Kind::Failed => 1,
             Kind::Usage => 2,
+            Kind::NoPulse => 3,
             Kind::TimedOut => 124,
         })
     }

@@ -29,7 +29,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
         fairness_wait: config.fairness_max_wait,
         flap_streak: u32::try_from(config.flap_streak).unwrap_or(u32::MAX),
         max_next_interval: config.max_next_interval,
-        can_notify: config.notification.is_some(),
+        can_notify: config.can_notify(),
         config: Digest::of(format!("{config:?}").as_bytes()),
         brief_bytes: usize::try_from(config.prompt_max_bytes).unwrap_or(usize::MAX),
         max_workers: config.max_workers.map(|cap| usize::try_from(cap).unwrap_or(usize::MAX)),

@@ -417,6 +417,6 @@ fn a_lock_is_a_lock_and_not_what_it_says() {
     // The number of a living process that holds nothing.
     profile.write("lock", format!("{}\n", std::process::id()));
     call(&profile, "beat").ok();
-    assert!(call(&profile, "status").ok().stdout.contains("nobody is at work"));
+    assert!(call(&profile, "status").ok().stdout.contains("not running; looop up"));
     assert_eq!(inode(), first, "a second file of that name would be a second lock");
 }

@@ -200,7 +200,10 @@ fn a_notification_reaches_the_persons_command_with_its_text_unharmed() {
 fn a_notification_without_a_command_is_refused_with_the_key_to_set() {
     let profile = decided(&json!({"action": "send_notification", "message": "hello"}));
     let beat = profile.beat();
-    assert!(beat.code == 1 && beat.stdout.contains("set `notification` in config.toml"), "{beat:?}");
+    assert!(
+        beat.code == 1 && beat.stdout.contains("set `notification`, `ntfy` or `webhook` in config.toml"),
+        "{beat:?}"
+    );
     assert_eq!(journal(&profile), Vec::<String>::new());
 }
 

@@ -218,7 +218,7 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
     let mut silent = Desk::person();
     silent.limits.can_notify = false;
     let reason = silent.refusal(json!({"action": "send_notification", "message": "x"}));
-    assert!(reason.starts_with("no notification command is configured"), "{reason}");
+    assert!(reason.starts_with("there is no channel to reach you by"), "{reason}");
 }
 
 #[test]

@@ -58,9 +58,14 @@ impl Engine {
         }
         self.note_start(&acting.plan.act, &outcome, now);
         self.forget_asks(&acting.plan.act, &outcome, now);
+        if !matches!(acting.plan.action, Move::Noop { .. }) {
+            (self.rested, self.moved) = (Some(now.up), true);
+        }
+        self.looks.pay(acting.plan.goal.as_ref());
         if let Some(id) = self.act_waiter.take() {
             self.reply_made(id, beat, &acting.plan, outcome);
         }
+        self.notify_new(now);
         self.out.effects.extend(self.late.take());
     }
 
@@ -79,7 +84,7 @@ impl Engine {
     /// A hosted move or a worker that never ran is started anew, under a name of its own.
     pub(super) fn act_never_ran(&mut self, beat: BeatId, now: &Now) {
         let Some(acting) = self.ledger.acting.clone().filter(|acting| acting.beat == beat) else { return };
-        if self.stopping {
+        if self.is_stopping() {
             let reason = "the loop ended before it ran".to_owned();
             return self.acted(beat, Outcome::failed(reason), now);
         }

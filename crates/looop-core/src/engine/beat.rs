@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::io::{DecideOrder, Effect, Reply};
 use super::letters::{News, letters};
-use super::machine::{Engine, Look};
+use super::looks::Look;
+use super::machine::Engine;
+use super::wake::{Timetable, dues};
 use super::workers::ends;
 use crate::admit::{Admission, Context, admit, file_digests, session_name};
 use crate::brief;
@@ -15,10 +17,11 @@ use crate::ledger::fold::apply;
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::goal;
+use crate::model::name::Name;
 use crate::model::plan::{Author, RunId};
 use crate::time::Now;
 use crate::world::baseline::{Change, Delta, Items, diff, items, shown};
-use crate::world::observation::{Doc, Observation};
+use crate::world::observation::{Doc, Observation, Scope};
 use crate::world::probe::{is_overdue, ready_goals, that_matter, with_probes};
 use crate::world::reading::Reading;
 
@@ -34,8 +37,8 @@ struct Scene<'a> {
 
 impl Engine {
     /// A beat that could not see the world does nothing and says why.
-    pub(super) fn blind(&mut self, error: String, now: &Now) {
-        let Some(look) = self.look.take() else { return };
+    pub(super) fn blind(&mut self, error: String, scope: Scope, now: &Now) {
+        let Some(look) = self.end_look(scope, now) else { return };
         for id in look.dry {
             self.reply(id, Reply::Refused { reason: error.clone() });
         }
@@ -48,11 +51,15 @@ impl Engine {
     pub(super) fn sensed(&mut self, seen: &Observation, now: &Now) {
         if let Some(error) = seen.broken.first().or(seen.docs.fleet.fault.as_ref()) {
             // What was not seen must not look as if it were gone.
-            return self.blind(error.clone(), now);
+            return self.blind(error.clone(), seen.scope, now);
         }
-        let Some(look) = self.look.take() else { return };
+        let Some(look) = self.end_look(seen.scope, now) else { return };
         self.note_policy(&seen.docs);
+        self.timetable = Timetable::of(&seen.docs, now);
         let before = self.fold_news(seen, look.wet, now);
+        if seen.early {
+            return self.notify(now);
+        }
         let readings = with_probes(&self.ledger, seen, now, &self.setup.limits);
         let items = items(&seen.docs, &readings);
         let changes = diff(&self.ledger.baseline, &items);
@@ -65,19 +72,36 @@ impl Engine {
         if scene.look.wet {
             self.note_seen(&scene, now);
             self.push(Effect::Snapshots(scene.readings.clone()));
-            self.last_failed = false;
-            self.last_why = None;
-            self.choose(&scene, now);
+            if self.ledger.acting.is_some() {
+                self.looks.owe(scene.look.clone());
+            } else {
+                self.last_failed = false;
+                self.last_why = None;
+                self.choose(&scene, now);
+            }
+            self.notify(now);
         }
         if let Some(before) = before {
             self.ledger = before;
         }
     }
 
+    /// A look is over.
+    fn end_look(&mut self, scope: Scope, now: &Now) -> Option<Look> {
+        let look = self.looks.end(scope)?;
+        if scope == Scope::Full {
+            (self.rested, self.looked_at) = (Some(now.up), Some(now.up));
+            self.moved = false;
+            self.looked += 1;
+        }
+        Some(look)
+    }
+
     /// Letters and the ends of workers become entries. A dry run sees the same and leaves no trace: it gets the ledger to go back to.
     fn fold_news(&mut self, seen: &Observation, wet: bool, now: &Now) -> Option<Ledger> {
         let News { mut entries, settled } = letters(&self.ledger, seen);
         entries.extend(ends(&self.ledger, seen));
+        entries.extend(dues(&self.ledger, &seen.docs, now));
         if !wet {
             let before = self.ledger.clone();
             for entry in &entries {
@@ -109,14 +133,16 @@ impl Engine {
             self.ledger.goals.iter().filter(|(_, r)| r.ready.is_some()).map(|(id, _)| id).collect();
         let ready = (!was.iter().copied().eq(scene.ready.iter())).then(|| scene.ready.clone());
         let held = self.held(scene, now);
+        let some = scene.seen.scope == Scope::Quick;
         if changed.is_empty() && ready.is_none() && held.is_empty() {
-            self.quiet = self.quiet.saturating_add(1);
+            // A quick look runs no sensor that could have changed.
+            self.quiet = self.quiet.saturating_add(u32::from(!some));
             return;
         }
         let before: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         let quiet = if changed.is_empty() { 0 } else { std::mem::take(&mut self.quiet) };
-        self.log(Entry::Saw { readings: changed, quiet, ready, held }, now);
+        self.log(Entry::Saw { readings: changed, quiet, some, ready, held }, now);
         let after: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         for reading in after.into_iter().filter(|name| !before.contains(name)) {
@@ -147,8 +173,7 @@ impl Engine {
             self.last_failed = true;
             return self.skip(scene, Why::BadFile { error }, None, now);
         }
-        if !self.stopping
-            && self.ledger.acting.is_none()
+        if !self.is_stopping()
             && let Some((plan, why)) = self.errand(scene.seen, now)
         {
             let context = (scene.look.cause, shown(&scene.changes), Some(why));
@@ -156,11 +181,11 @@ impl Engine {
         }
         let limits = &self.setup.limits;
         let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, (now, limits));
-        let may_act = self.setup.builtin && !self.stopping && paused(&self.ledger, now).is_none();
-        if may_act
-            && self.ledger.acting.is_none()
-            && let Some((proposal, why)) = choice.pick.clone()
-        {
+        let may_act = self.setup.builtin && !self.is_stopping() && paused(&self.ledger, now).is_none();
+        if may_act && let Some((proposal, why)) = choice.pick.clone() {
+            if self.looks.is_served(proposal.goal.as_ref().map(Name::as_str)) {
+                return self.rest(scene, &choice, proposal.goal.as_ref().map(Name::as_str), now);
+            }
             let cx = Context {
                 ledger: &self.ledger,
                 docs: &scene.seen.docs,
@@ -187,10 +212,28 @@ impl Engine {
         self.ask_paid(scene, &choice, now);
     }
 
+    /// The goal that is ready was served a moment ago, and the look is older than that.
+    fn rest(&mut self, scene: &Scene<'_>, choice: &Choice, goal: Option<&str>, now: &Now) {
+        let unchanged = matches!(self.verdict(scene, choice, now), Verdict::Skip(Why::Unchanged));
+        if self.paid().is_some() && !unchanged {
+            return self.ask_paid(scene, choice, now);
+        }
+        let goal = goal.unwrap_or_default();
+        let reason = format!("{goal} was served a moment ago; the next full look tells whether it holds");
+        self.skip(scene, Why::NothingReady { reason }, None, now);
+    }
+
     fn ask_paid(&mut self, scene: &Scene<'_>, choice: &Choice, now: &Now) {
         if let Some(deciding) = &self.ledger.deciding {
             let with = format!("decide {} by {}", deciding.run, deciding.decider);
+            // A person who asks for a beat joins the one under way; what has changed meanwhile is looked at after it.
+            if !scene.look.by_person {
+                self.looks.owe(Look { begun: false, dry: Vec::new(), ..scene.look.clone() });
+            }
             return self.skip(scene, Why::Busy { with }, None, now);
+        }
+        if scene.look.free && self.paid().is_some() {
+            return;
         }
         match self.verdict(scene, choice, now) {
             Verdict::Decide { forced, reserve_usd } => self.start_decide(scene, forced, reserve_usd, now),
@@ -205,7 +248,7 @@ impl Engine {
 
     fn verdict(&self, scene: &Scene<'_>, choice: &Choice, now: &Now) -> Verdict {
         let Some(paid) = self.paid() else {
-            let shut = self.stopping.then_some(Why::Stopping).or_else(|| paused(&self.ledger, now));
+            let shut = self.is_stopping().then_some(Why::Stopping).or_else(|| paused(&self.ledger, now));
             let reason = builtin::nothing_text(choice);
             return Verdict::Skip(shut.unwrap_or(Why::NothingReady { reason }));
         };
@@ -217,7 +260,8 @@ impl Engine {
             open_work: !scene.ready.is_empty() || failing,
             policy: self.policy,
             deciders: self.setup.paid.len(),
-            stopping: self.stopping,
+            stopping: self.is_stopping(),
+            begun: scene.look.begun,
         };
         gate(&self.ledger, &asking, now, &self.setup.limits)
     }

@@ -25,7 +25,7 @@ impl Engine {
         };
         self.note_policy(docs);
         let spend = purse::settle(&self.ledger, record.spend.as_ref(), now);
-        if self.stopping {
+        if self.is_stopping() {
             return self.cancel(&deciding, "the loop was ended meanwhile", Some(spend), now);
         }
         if let Some((failure, reason)) = record.failure {
@@ -93,6 +93,7 @@ impl Engine {
         let reason = format!("{summary}: {reason}");
         self.last_why = Some(format!("the proposal was refused: {reason}"));
         self.log(Entry::Rejected { beat, reason, policy: self.policy }, now);
+        self.notify_new(now);
     }
 
     fn fail_decide(
@@ -107,6 +108,7 @@ impl Engine {
         self.last_why = Some(reason.clone());
         let (beat, run, policy) = (deciding.beat, deciding.run, self.policy);
         self.log(Entry::Failed { beat, run, failure, reason, spend, policy }, now);
+        self.notify_new(now);
     }
 
     fn cancel(&mut self, deciding: &Deciding, why: &str, spend: Option<Spend>, now: &Now) {

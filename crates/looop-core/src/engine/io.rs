@@ -1,6 +1,6 @@
 //! What comes in and what must be done. Effects are never stored.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,7 +9,9 @@ use crate::ledger::entry::{Cause, FailureKind, Line, Spend};
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
-use crate::world::observation::{Docs, Observation};
+use crate::notice::Notice;
+use crate::world::fleet::Fleet;
+use crate::world::observation::{Docs, Observation, Scope};
 use crate::world::reading::Reading;
 
 /// Number of a request, given by the lock holder.
@@ -23,12 +25,19 @@ pub enum Event {
     Opened(Option<Box<Docs>>),
     /// The starter files were put into a fresh profile.
     Seeded(Vec<String>),
+    /// The loop was started, by a person or by whatever keeps it running.
+    Began {
+        /// Whether a person did.
+        by_person: bool,
+    },
     /// Time to look.
     Woke(Cause),
+    /// The configuration was loaded: what is wrong with it, if something is.
+    Configured(Option<String>),
     /// The world was looked at.
     Sensed(Box<Observation>),
     /// The world could not be looked at.
-    Blind(String),
+    Blind(String, Scope),
     /// A decide ended, with the policy files as they are now.
     Decided(RunId, Box<Record>, Box<Docs>),
     /// A decide that the log knows never ran.
@@ -41,10 +50,19 @@ pub enum Event {
     Reaped(Vec<(String, String)>),
     /// What was kept of ended sessions was removed: for whom, which, and those that could not be with the reason.
     Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
+    /// A notice was sent: of which need, and what each channel said against it.
+    Notified(String, Vec<(String, Option<String>)>),
     /// A verb wants something; with a move come the policy files as they are now.
     Asked(RequestId, Box<Request>, Option<Box<Docs>>),
+    /// The workers were ended; with them comes who is there now, and what could not be done.
+    Cleared(Box<Fleet>, Vec<String>),
     /// The loop shall end.
-    Stop(String),
+    Stop {
+        /// Why.
+        reason: String,
+        /// Whether the workers go on.
+        keep_workers: bool,
+    },
 }
 
 /// What must be done.
@@ -52,8 +70,8 @@ pub enum Event {
 pub enum Effect {
     /// Append this line; nothing after it happens before it is on disk.
     Log(Line),
-    /// Look at the world.
-    Sense,
+    /// Look at the world. A quick look runs anew the checks of these goals, and of those that changed.
+    Sense(Scope, BTreeSet<String>),
     /// Write the readings where people and deciders find them.
     Snapshots(BTreeMap<String, Reading>),
     /// Start a decide.
@@ -70,10 +88,14 @@ pub enum Effect {
     Settle(String),
     /// End a hosted session.
     End(String),
+    /// End all workers.
+    Clear,
     /// Take claims from sessions that have ended, and put away what they were to be told.
     Reap,
     /// Remove what is kept of ended sessions.
     Prune(Option<RequestId>, Vec<String>),
+    /// Tell the person of something that needs them, over every channel.
+    Notify(Box<Notice>),
     /// Ask again with fresh policy files: the request had to wait.
     Again(RequestId, Box<Request>),
     /// Answer a request.
@@ -144,12 +166,54 @@ pub enum Request {
         /// Which.
         ask: String,
     },
+    /// One beat now, without waiting for it.
+    Wake,
+    /// Who holds the lock, and when they look next.
+    Pulse {
+        /// Answer only once the world has been looked at.
+        #[serde(default)]
+        seen: bool,
+    },
+    /// End the loop, what is in flight and the workers.
+    Down {
+        /// Leave the workers alone.
+        #[serde(default)]
+        keep_workers: bool,
+    },
     /// Remove what is kept of ended workers.
     Prune {
         /// Of this worker or session only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<String>,
     },
+}
+
+/// The lock holder, as it describes itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PulseView {
+    /// Its process number.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// Whether it is the loop, and not a verb that holds the lock for a moment.
+    pub loops: bool,
+    /// Whether it runs detached from any terminal.
+    pub detached: bool,
+    /// Since when, in milliseconds since the epoch.
+    pub since: i64,
+    /// When it last looked at the whole world, in milliseconds since the epoch.
+    pub looked: Option<i64>,
+    /// When it looks next by itself, if nothing happens before.
+    pub next: Option<NextWake>,
+}
+
+/// When the loop looks next by itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextWake {
+    /// When, in milliseconds since the epoch.
+    pub at: i64,
+    /// Why then, in words.
+    pub why: String,
 }
 
 /// What comes of a request.
@@ -190,6 +254,8 @@ pub enum Reply {
         /// Those that stay, and why.
         kept: Vec<(String, String)>,
     },
+    /// Who holds the lock.
+    Pulse(PulseView),
     /// Done, with nothing to add.
     Done,
     /// Not done.

@@ -1,15 +1,17 @@
 //! The engine itself: its state, and the way an event takes through it.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::Duration;
 
+use super::ending::Ending;
 use super::io::{Effect, Event, Reply, Request, RequestId};
+use super::looks::{Look, Looks};
+use super::wake::Timetable;
 use crate::gate::Limits;
 use crate::ledger::entry::{Cause, Entry, Line};
 use crate::ledger::fold::apply;
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
-use crate::model::plan::{Act, BeatId};
+use crate::model::plan::BeatId;
 use crate::time::Now;
 use crate::world::observation::{Doc, Docs};
 
@@ -33,25 +35,23 @@ pub struct PaidDecider {
     pub free: bool,
 }
 
-/// A beat that is looking at the world.
-#[derive(Clone, Debug)]
-pub(super) struct Look {
-    pub(super) cause: Cause,
-    pub(super) by_person: bool,
-    /// Whether something may come of it; a dry run changes nothing.
-    pub(super) wet: bool,
-    pub(super) dry: Vec<RequestId>,
-}
-
 /// The loop as a state machine.
 #[derive(Debug)]
 pub struct Engine {
     pub(super) ledger: Ledger,
     pub(super) setup: Setup,
-    /// The look under way.
-    pub(super) look: Option<Look>,
-    /// The look that is wanted next.
-    pub(super) wanted: Option<Look>,
+    /// The looks that are wanted and under way.
+    pub(super) looks: Looks,
+    /// When the loop last came to rest after a full look or a move, by the boot-time clock.
+    pub(super) rested: Option<u64>,
+    /// Whether there was a move since the last full look.
+    pub(super) moved: bool,
+    /// When the last full look was over, by the boot-time clock.
+    pub(super) looked_at: Option<u64>,
+    /// How many full looks there were.
+    pub(super) looked: u64,
+    /// The schedules that the last look saw.
+    pub(super) timetable: Timetable,
     /// Requests that wait for a beat to end.
     pub(super) beat_waiters: Vec<RequestId>,
     /// Requests that wait for the move under way.
@@ -71,7 +71,8 @@ pub struct Engine {
     /// Whether the last beat failed, and why it did nothing.
     pub(super) last_failed: bool,
     pub(super) last_why: Option<String>,
-    pub(super) stopping: bool,
+    /// Set once the loop is ending.
+    pub(super) stop: Option<Ending>,
     /// Who waits for a removal, with what they are told to be kept.
     pub(super) prunings: BTreeMap<RequestId, Vec<(String, String)>>,
     pub(super) out: Out,
@@ -91,8 +92,12 @@ impl Engine {
             policy: setup.limits.config,
             ledger,
             setup,
-            look: None,
-            wanted: None,
+            looks: Looks::default(),
+            rested: None,
+            moved: false,
+            looked_at: None,
+            looked: 0,
+            timetable: Timetable::default(),
             beat_waiters: Vec::new(),
             queue: VecDeque::new(),
             act_waiter: None,
@@ -102,7 +107,7 @@ impl Engine {
             quiet: 0,
             last_failed: false,
             last_why: None,
-            stopping: false,
+            stop: None,
             prunings: BTreeMap::new(),
             out: Out::default(),
         }
@@ -118,9 +123,15 @@ impl Engine {
         match event {
             Event::Opened(docs) => self.opened(docs.as_deref()),
             Event::Seeded(files) => self.log(Entry::Seeded { files }, now),
-            Event::Woke(cause) => self.want(Look { cause, by_person: false, wet: true, dry: Vec::new() }),
+            // A look that is wanted and never begun would keep the loop from its end.
+            Event::Began { .. } | Event::Woke(_) if self.is_stopping() => {}
+            Event::Began { by_person } => {
+                self.looks.want(Look { begun: by_person, ..Look::by(Cause::Start) });
+            }
+            Event::Woke(cause) => self.looks.want(Look::by(cause)),
+            Event::Configured(error) => self.configured(error, now),
             Event::Sensed(seen) => self.sensed(&seen, now),
-            Event::Blind(error) => self.blind(error, now),
+            Event::Blind(error, scope) => self.blind(error, scope, now),
             Event::Decided(run, record, docs) => self.decided(run, *record, &docs, now),
             Event::RunNeverRan(run) => self.run_never_ran(run, now),
             Event::Acted(beat, outcome) => self.acted(beat, outcome, now),
@@ -131,11 +142,24 @@ impl Engine {
                 }
             }
             Event::Pruned(id, sessions, failed) => self.pruned(id, sessions, failed, now),
+            Event::Notified(key, results) => self.notified(&key, results, now),
             Event::Asked(id, request, docs) => self.asked(id, *request, docs.as_deref(), now),
-            Event::Stop(reason) => self.stop(reason, now),
+            Event::Cleared(fleet, problems) => self.cleared(&fleet, problems, now),
+            Event::Stop { reason, keep_workers } => self.stop(reason, keep_workers, now),
         }
         self.go_on();
         self.take(now)
+    }
+
+    /// Says that the configuration is broken, or whole again, once.
+    fn configured(&mut self, error: Option<String>, now: &Now) {
+        match error {
+            Some(error) if self.ledger.config_error.as_ref() != Some(&error) => {
+                self.log(Entry::ConfigError { error }, now);
+            }
+            None if self.ledger.config_error.is_some() => self.log(Entry::ConfigMended, now),
+            Some(_) | None => {}
+        }
     }
 
     /// Takes over a changed configuration.
@@ -155,18 +179,16 @@ impl Engine {
 
     /// Whether nothing is under way and nobody waits.
     pub fn is_idle(&self) -> bool {
-        self.look.is_none() && self.wanted.is_none() && self.is_still() && self.queue.is_empty()
+        self.looks.is_empty() && self.is_still() && self.queue.is_empty()
     }
 
-    fn is_still(&self) -> bool {
+    /// How many times the whole world was looked at.
+    pub fn looked(&self) -> u64 {
+        self.looked
+    }
+
+    pub(super) fn is_still(&self) -> bool {
         self.ledger.acting.is_none() && self.ledger.deciding.is_none()
-    }
-
-    /// How long until the loop has to look again by itself: the interval, or a nudge that comes earlier.
-    pub fn next_look(&self, interval: Duration, now: &Now) -> Duration {
-        let nudge = self.ledger.nudge.as_ref().map(|n| now.left(&n.at, Duration::from_secs(n.seconds)));
-        // A nudge that is past due and was not served is held back by a gate; it must not make the loop spin.
-        nudge.filter(|left| !left.is_zero()).map_or(interval, |left| left.min(interval))
     }
 
     pub(super) fn log(&mut self, entry: Entry, now: &Now) {
@@ -196,17 +218,6 @@ impl Engine {
         std::iter::once(Effect::Log(line)).chain(effects).collect()
     }
 
-    pub(super) fn want(&mut self, look: Look) {
-        match &mut self.wanted {
-            Some(wanted) => {
-                wanted.by_person |= look.by_person;
-                wanted.wet |= look.wet;
-                wanted.dry.extend(look.dry);
-            }
-            None => self.wanted = Some(look),
-        }
-    }
-
     /// After every event: begin what waited, and answer who waits for quiet.
     fn go_on(&mut self) {
         if self.ledger.acting.is_none()
@@ -214,22 +225,21 @@ impl Engine {
         {
             self.push(Effect::Again(id, Box::new(request)));
         }
-        if self.ledger.acting.is_none()
-            && self.look.is_none()
-            && let Some(look) = self.wanted.take()
-            && !self.stopping
-        {
-            self.look = Some(look);
-            self.push(Effect::Sense);
+        if self.is_stopping() {
+            // Whoever wakes a loop that is ending wakes nobody.
+            self.looks = Looks::default();
+        } else {
+            if self.is_still() {
+                self.looks.repay();
+            }
+            self.begin_looks();
         }
         if self.is_idle() {
             let reply = Reply::Beat { why: self.last_why.clone(), failed: self.last_failed };
             for id in std::mem::take(&mut self.beat_waiters) {
                 self.reply(id, reply.clone());
             }
-            if self.stopping {
-                self.push(Effect::Exit);
-            }
+            self.end();
         }
     }
 
@@ -245,35 +255,6 @@ impl Engine {
         if let Some(acting) = &self.ledger.acting {
             let effect = Effect::Recover(acting.beat, acting.plan.clone());
             self.push(effect);
-        }
-    }
-
-    fn stop(&mut self, reason: String, now: &Now) {
-        if self.stopping {
-            return;
-        }
-        self.stopping = true;
-        self.look = None;
-        self.wanted = None;
-        for (id, _) in std::mem::take(&mut self.queue) {
-            self.reply(id, Reply::Refused { reason: "the loop is ending".to_owned() });
-        }
-        if !self.is_still() {
-            self.log(Entry::Stopped { reason }, now);
-        }
-        let deciding = self.ledger.deciding.as_ref().map(|deciding| deciding.session.clone());
-        let acting = self.ledger.acting.as_ref().and_then(|acting| match &acting.plan.act {
-            Act::Hosted { session } => Some(session.clone()),
-            Act::Nothing
-            | Act::Worker { .. }
-            | Act::Typed { .. }
-            | Act::Ended { .. }
-            | Act::Again { .. }
-            | Act::File { .. }
-            | Act::Archive { .. } => None,
-        });
-        for session in deciding.into_iter().chain(acting) {
-            self.push(Effect::End(session));
         }
     }
 

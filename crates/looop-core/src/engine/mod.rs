@@ -6,10 +6,14 @@
 mod acts;
 mod beat;
 mod decide;
+mod ending;
 pub mod io;
 mod letters;
+mod looks;
 pub mod machine;
+mod notices;
 mod requests;
 #[cfg(test)]
 pub(crate) mod tests;
+pub mod wake;
 mod workers;

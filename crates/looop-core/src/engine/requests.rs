@@ -1,7 +1,8 @@
 //! Requests: what verbs want of the lock holder.
 
 use super::io::{Effect, Reply, Request, RequestId};
-use super::machine::{Engine, Look};
+use super::looks::Look;
+use super::machine::Engine;
 use crate::admit::{Admission, Context, admit};
 use crate::ledger::entry::{Cause, Entry};
 use crate::model::moves::Proposal;
@@ -11,16 +12,16 @@ use crate::world::observation::Docs;
 
 impl Engine {
     pub(super) fn asked(&mut self, id: RequestId, request: Request, docs: Option<&Docs>, now: &Now) {
-        if self.stopping {
+        if self.is_stopping() && !matches!(request, Request::Down { .. }) {
             return self.reply(id, Reply::Refused { reason: "the loop is ending".to_owned() });
         }
         match request {
             Request::Beat => {
                 self.beat_waiters.push(id);
-                self.want(Look { cause: Cause::Person, by_person: true, wet: true, dry: Vec::new() });
+                self.looks.want(Look { by_person: true, ..Look::by(Cause::Person) });
             }
             Request::DryRun => {
-                self.want(Look { cause: Cause::Person, by_person: false, wet: false, dry: vec![id] });
+                self.looks.want(Look { wet: false, dry: vec![id], ..Look::by(Cause::Person) });
             }
             Request::Make { proposal } => match docs {
                 Some(docs) => self.make(id, proposal, docs, now),
@@ -38,6 +39,13 @@ impl Engine {
                 self.reply(id, Reply::Done);
             }
             Request::Dismiss { ask } => self.dismiss(id, ask, now),
+            Request::Wake => {
+                self.looks.want(Look { by_person: true, ..Look::by(Cause::Person) });
+                self.reply(id, Reply::Done);
+            }
+            // The driver answers it: the engine knows neither processes nor versions.
+            Request::Pulse { .. } => self.reply(id, Reply::Done),
+            Request::Down { keep_workers } => self.down(id, keep_workers, now),
             Request::Prune { only } => match docs {
                 Some(docs) => self.prune(id, only.as_deref(), docs),
                 None => self.push(Effect::Again(id, Box::new(Request::Prune { only }))),

@@ -7,11 +7,16 @@ mod corners;
 mod crash;
 mod crew;
 mod decides;
+mod ending;
 mod letters;
+mod looks;
 mod machine;
+mod notices;
+mod owed;
 mod progress;
 mod prune;
 mod requests;
+mod wake;
 mod waking;
 mod walks;
 mod workers;
@@ -24,6 +29,7 @@ use serde_json::{Value, json};
 
 use super::io::{Effect, Event, Record, Reply, Request, RequestId};
 use super::machine::{Engine, PaidDecider, Setup};
+use super::wake::Cadence;
 use crate::check::violations;
 use crate::gate::{Limits, Why};
 use crate::ledger::entry::{Cause, Entry, FailureKind, Line};
@@ -36,7 +42,7 @@ use crate::model::name::Name;
 use crate::model::outcome::{Ended, Outcome, Shell};
 use crate::model::plan::{Act, BeatId, Plan, RunId};
 use crate::time::Now;
-use crate::world::observation::{Checked, Doc, Observation};
+use crate::world::observation::{Checked, Doc, Observation, Scope};
 use crate::world::reading::{Reading, Trust};
 
 /// The edge in miniature: a world that tests change, a clock that tests move, and the log.
@@ -106,6 +112,18 @@ impl World {
         self.effects.clear();
         self.step(Event::Woke(Cause::Timer));
         self.sense();
+    }
+
+    /// How long until the loop looks by itself, with an interval of a minute.
+    fn wait(&self) -> Duration {
+        self.waits(Duration::from_mins(1))
+    }
+
+    /// The same with another interval.
+    fn waits(&self, interval: Duration) -> Duration {
+        let cadence = Cadence { idle: interval, busy: interval, active: interval };
+        let ring = self.engine.alarm(&cadence, &self.now).up.expect("a wait");
+        Duration::from_millis(ring.at.saturating_sub(self.now.up))
     }
 
     fn ask(&mut self, request: Request) -> RequestId {
@@ -441,15 +459,11 @@ fn a_nudge_is_one_shot_and_forces() {
     let mut world = World::new(false, &["m"]);
     world.beat();
     world.decided(&json!({"action": "noop", "next_interval_s": 30}));
-    assert_eq!(world.engine.next_look(Duration::from_mins(1), &world.now), Duration::from_secs(30));
+    assert_eq!(world.wait(), Duration::from_secs(30));
     world.beat();
     assert_eq!(world.decides(), 0);
     world.pass(Duration::from_secs(30));
-    assert_eq!(
-        world.engine.next_look(Duration::from_mins(1), &world.now),
-        Duration::from_mins(1),
-        "past due never spins"
-    );
+    assert_eq!(world.wait(), Duration::from_secs(30), "past due never spins: the interval is what is left");
     world.beat();
     assert_eq!(world.decides(), 1);
     world.decided(&json!({"action": "noop"}));

@@ -16,13 +16,6 @@ use crate::world::observation::{Docs, Observation};
 
 /// Sessions that have ended since the log last said so, and proofs of their work.
 pub(super) fn ends(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
-    let fleet = &seen.docs.fleet;
-    let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
-    let ended = running.filter(|(session, _)| !fleet.lives(session)).map(|(session, _)| {
-        // A session of which nothing is left was taken away by hand.
-        let state = fleet.workers.get(session).map_or(WorkerState::Lost, |worker| worker.state.clone());
-        Entry::WorkerEnded { session: session.clone(), state }
-    });
     let unproven =
         |session: &String| ledger.workers.get(session).is_some_and(|record| record.proven.is_none());
     let proofs = seen.proofs.iter().filter(|(session, _)| unproven(session));
@@ -32,7 +25,18 @@ pub(super) fn ends(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
             if said.is_empty() { checked.ended.text() } else { format!("{}: {said}", checked.ended.text()) };
         Entry::Verified { session: session.clone(), pass: checked.ended.is_success(), text }
     });
-    ended.chain(proofs).collect()
+    ended(ledger, &seen.docs.fleet).into_iter().chain(proofs).collect()
+}
+
+/// Sessions that have ended since the log last said so.
+pub(super) fn ended(ledger: &Ledger, fleet: &Fleet) -> Vec<Entry> {
+    let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
+    let ended = running.filter(|(session, _)| !fleet.lives(session)).map(|(session, _)| {
+        // A session of which nothing is left was taken away by hand.
+        let state = fleet.workers.get(session).map_or(WorkerState::Lost, |worker| worker.state.clone());
+        Entry::WorkerEnded { session: session.clone(), state }
+    });
+    ended.collect()
 }
 
 /// Whether a dead session holds a claim, or is to be told something.

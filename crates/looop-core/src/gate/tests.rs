@@ -33,6 +33,7 @@ fn policy() -> Digest {
 /// A world in which nothing changed and nobody asks.
 fn quiet<'a>() -> Asking<'a> {
     Asking {
+        begun: false,
         changes: &[],
         by_person: false,
         free: false,

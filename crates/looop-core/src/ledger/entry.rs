@@ -10,9 +10,11 @@ use crate::model::letter::AskKind;
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
+use crate::notice::NoticeKind;
 use crate::time::Stamp;
 use crate::world::baseline::{Change, Delta};
 use crate::world::fleet::WorkerState;
+use crate::world::observation::Scope;
 
 /// Version of the log's form.
 pub const LOG_VERSION: u32 = 1;
@@ -36,6 +38,11 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
+}
+
 /// Why the loop looked. Logged, and never decided upon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,22 +51,42 @@ pub enum Cause {
     Start,
     /// The interval was over.
     Timer,
+    /// The decider had asked for another look.
+    Nudge,
     /// A person asked for a beat.
     Person,
     /// A file changed.
     Files,
+    /// A worker started or ended.
+    Session,
+    /// A schedule became due.
+    Schedule,
+    /// The clock was set.
+    Clock,
     /// Something the loop did ended.
     Followup,
 }
 
 impl Cause {
+    /// How wide a look for this cause is. What came from a file, a worker or the clock is seen without running sensors.
+    pub fn scope(self) -> Scope {
+        match self {
+            Self::Start | Self::Timer | Self::Nudge | Self::Person => Scope::Full,
+            Self::Files | Self::Session | Self::Schedule | Self::Clock | Self::Followup => Scope::Quick,
+        }
+    }
+
     /// The cause in words.
     pub fn text(self) -> &'static str {
         match self {
             Self::Start => "the pulse started",
             Self::Timer => "the interval was over",
+            Self::Nudge => "the decider had asked for another look",
             Self::Person => "you asked for it",
             Self::Files => "a file changed",
+            Self::Session => "a worker started or ended",
+            Self::Schedule => "a schedule became due",
+            Self::Clock => "the clock was set",
             Self::Followup => "something the loop did has ended",
         }
     }
@@ -73,6 +100,8 @@ pub enum Force {
     Nudge,
     /// A person asked for a beat.
     Person,
+    /// A person started the loop, and no decide was made lately.
+    Start,
     /// A shell move of the loop left output that no brief has shown.
     Shell,
     /// The last decision was to do nothing, long ago, with work open.
@@ -94,6 +123,7 @@ impl Force {
         match self {
             Self::Nudge => "the decider asked for another look".to_owned(),
             Self::Person => "you asked for a beat".to_owned(),
+            Self::Start => "you started the loop".to_owned(),
             Self::Shell => "a shell move left output to look at".to_owned(),
             Self::StaleNoop => "the last decision to do nothing is old and work is open".to_owned(),
             Self::Overdue(goal) => format!("goal {goal} has waited too long"),
@@ -157,6 +187,9 @@ pub enum Entry {
         /// Beats since the last such entry in which nothing changed.
         #[serde(default)]
         quiet: u32,
+        /// Whether only some sensors were run: the others are neither quiet nor changed.
+        #[serde(default, skip_serializing_if = "is_false")]
+        some: bool,
         /// The goals that are ready now, if the set differs.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ready: Option<Vec<String>>,
@@ -368,6 +401,46 @@ pub enum Entry {
         /// Which.
         sessions: Vec<String>,
     },
+    /// A schedule became due.
+    ScheduleDue {
+        /// Which.
+        schedule: String,
+        /// Since when, in milliseconds since the epoch.
+        due: i64,
+    },
+    /// The configuration cannot be used; the last good one is kept.
+    ConfigError {
+        /// What is wrong.
+        error: String,
+    },
+    /// The configuration can be used again.
+    ConfigMended,
+    /// The person is about to be told of something that needs them.
+    Notified {
+        /// The need.
+        key: String,
+        /// What it is.
+        kind: NoticeKind,
+        /// The ask, where it is one.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        id: String,
+        /// What they are told.
+        message: String,
+    },
+    /// A channel did not take a notice.
+    Undelivered {
+        /// The need that it told of.
+        key: String,
+        /// Which channel.
+        channel: String,
+        /// Why.
+        error: String,
+    },
+    /// A channel that had not taken a notice takes them again, or is no longer there.
+    Delivered {
+        /// Which.
+        channel: String,
+    },
     /// Deciding stops until resumed.
     Paused {
         /// Until when, in milliseconds since the epoch.
@@ -413,6 +486,12 @@ impl Entry {
             | Self::ClaimReaped { .. }
             | Self::Told { .. }
             | Self::Pruned { .. }
+            | Self::ScheduleDue { .. }
+            | Self::ConfigError { .. }
+            | Self::ConfigMended
+            | Self::Notified { .. }
+            | Self::Undelivered { .. }
+            | Self::Delivered { .. }
             | Self::Paused { .. }
             | Self::Resumed
             | Self::Dropped { .. }

@@ -17,6 +17,7 @@ use crate::world::baseline::{Delta, Seen, seen_of};
 use crate::world::fleet::WorkerState;
 use crate::world::probe;
 
+mod notices;
 mod workers;
 
 /// Most notes kept for the next brief.
@@ -25,6 +26,8 @@ const NOTES: usize = 20;
 const JOURNAL: usize = 20;
 /// Settled asks kept.
 const SETTLED: usize = 100;
+/// Schedules remembered.
+const SCHEDULES: usize = 500;
 /// Days of spend kept.
 const DAYS: usize = 40;
 
@@ -41,8 +44,8 @@ pub fn apply_line(ledger: &mut Ledger, line: &Line) {
 pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     match entry {
         Entry::Seeded { .. } => ledger.seeded = true,
-        Entry::Saw { readings, quiet, ready, held } => {
-            saw_readings(ledger, readings, *quiet);
+        Entry::Saw { readings, quiet, some, ready, held } => {
+            saw_readings(ledger, readings, *quiet, *some);
             for id in held {
                 ledger.goals.entry(id.clone()).or_default().attempts = 0;
             }
@@ -107,8 +110,23 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Verified { session, pass, .. } => workers::verified(ledger, session, *pass),
         Entry::Told { tell, told, .. } => workers::told(ledger, tell, *told),
         Entry::Pruned { sessions } => workers::pruned(ledger, sessions),
+        Entry::ScheduleDue { schedule, due } => schedule_due(ledger, schedule, *due),
+        Entry::ConfigError { error } => ledger.config_error = Some(error.clone()),
+        Entry::ConfigMended => ledger.config_error = None,
+        Entry::Notified { key, .. } => notices::notified(ledger, at, key),
+        Entry::Undelivered { channel, error, .. } => notices::undelivered(ledger, at, channel, error),
+        Entry::Delivered { channel } => drop(ledger.undelivered.remove(channel)),
         Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
         Entry::Resumed => ledger.paused = None,
+    }
+    notices::forget(ledger);
+}
+
+fn schedule_due(ledger: &mut Ledger, schedule: &str, due: i64) {
+    ledger.due.insert(schedule.to_owned(), due);
+    while ledger.due.len() > SCHEDULES {
+        let oldest = ledger.due.iter().min_by_key(|(_, due)| **due).map(|(name, _)| name.clone());
+        oldest.map(|name| ledger.due.remove(&name));
     }
 }
 
@@ -116,10 +134,11 @@ fn saw_readings(
     ledger: &mut Ledger,
     changed: &std::collections::BTreeMap<String, Option<Digest>>,
     quiet: u32,
+    some: bool,
 ) {
     for (name, record) in &mut ledger.readings {
         record.streak = record.streak.saturating_sub(quiet);
-        if !changed.contains_key(name) {
+        if !some && !changed.contains_key(name) {
             record.streak = record.streak.saturating_sub(1);
         }
     }
@@ -159,6 +178,7 @@ fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     ledger.runs = ledger.runs.max(run.0);
     ledger.sessions += 1;
     ledger.skipped = None;
+    notices::paid(ledger);
     let own = forced.as_ref().is_some_and(Force::is_own_doing) && changes.is_empty();
     ledger.chain = if own { ledger.chain + 1 } else { 0 };
     ledger.last_decide = Some(*at);
@@ -216,13 +236,7 @@ fn decide_ended(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
 }
 
 fn within_hour(then: &Stamp, now: &Stamp) -> bool {
-    let hour = Duration::from_hours(1).as_millis();
-    let apart = if then.boot == now.boot {
-        u128::from(now.up.saturating_sub(then.up))
-    } else {
-        u128::try_from(now.wall.saturating_sub(then.wall)).unwrap_or(0)
-    };
-    apart < hour
+    now.since(then) < Duration::from_hours(1)
 }
 
 fn deciding_seq(ledger: &Ledger, run: RunId) -> u64 {

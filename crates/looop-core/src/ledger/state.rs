@@ -80,6 +80,36 @@ pub struct Ledger {
     pub redelivered: BTreeMap<String, String>,
     /// Tells that were noted lately.
     pub tells: BTreeMap<String, i64>,
+    /// Schedules by name: the last time that each was noticed to be due, in milliseconds since the epoch.
+    pub due: BTreeMap<String, i64>,
+    /// What is wrong with the configuration, if something is; the last good one is in use.
+    pub config_error: Option<String>,
+    /// What the person was told of that waits for them, by need.
+    pub notices: BTreeMap<String, NoticeRecord>,
+    /// Channels that did not take the last notice.
+    pub undelivered: BTreeMap<String, UndeliveredRecord>,
+}
+
+/// What the person was told of one need.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoticeRecord {
+    /// When first.
+    pub first: Stamp,
+    /// When last.
+    pub last: Stamp,
+    /// How often.
+    pub count: u32,
+}
+
+/// A channel that did not take a notice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UndeliveredRecord {
+    /// When the last one was not taken.
+    pub at: Stamp,
+    /// Why.
+    pub error: String,
+    /// How many in a row.
+    pub count: u32,
 }
 
 /// A session of a worker.

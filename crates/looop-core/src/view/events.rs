@@ -14,13 +14,16 @@ use crate::world::fleet::worker_of;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 29] = [
+pub const EVENT_NAMES: [&str; 35] = [
     "answered",
     "asked",
     "beat_started",
     "claim_reaped",
+    "config_error",
+    "config_mended",
     "decide_started",
     "decided",
+    "delivered",
     "dismissed",
     "dropped",
     "failed",
@@ -28,6 +31,7 @@ pub const EVENT_NAMES: [&str; 29] = [
     "flapping",
     "intended",
     "interrupted",
+    "notified",
     "overtaken",
     "parked",
     "paused",
@@ -35,12 +39,14 @@ pub const EVENT_NAMES: [&str; 29] = [
     "rejected",
     "restarted",
     "resumed",
+    "schedule_due",
     "seeded",
     "sensed",
     "skipped",
     "spend",
     "stopped",
     "told",
+    "undelivered",
     "verify",
     "worker_ended",
     "worker_started",
@@ -132,6 +138,14 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
         | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
+        Entry::ScheduleDue { schedule, due } => {
+            vec![("schedule_due", json!({"schedule": schedule, "due": machine_text(*due)}))]
+        }
+        Entry::ConfigError { error } => vec![("config_error", json!({"error": error}))],
+        Entry::ConfigMended => vec![("config_mended", json!({}))],
+        Entry::Notified { .. } | Entry::Undelivered { .. } | Entry::Delivered { .. } => {
+            of_notice(entry).into_iter().collect()
+        }
         Entry::Paused { until } => vec![("paused", json!({"until": until.map(machine_text)}))],
         Entry::Resumed => vec![("resumed", json!({}))],
         Entry::Dropped { what } => vec![("dropped", json!({"what": what}))],
@@ -155,6 +169,20 @@ fn of_worker(entry: &Entry) -> Option<Named> {
         ("told", json!({"tell": tell, "session": session, "text": text}))
     } else if let Entry::Pruned { sessions } = entry {
         ("pruned", json!({"sessions": sessions}))
+    } else {
+        return None;
+    })
+}
+
+/// What an entry about notices says.
+fn of_notice(entry: &Entry) -> Option<Named> {
+    Some(if let Entry::Notified { key, kind, id, message } = entry {
+        let id = (!id.is_empty()).then_some(id);
+        ("notified", json!({"key": key, "kind": kind, "id": id, "message": message}))
+    } else if let Entry::Undelivered { key, channel, error } = entry {
+        ("undelivered", json!({"key": key, "channel": channel, "error": error}))
+    } else if let Entry::Delivered { channel } = entry {
+        ("delivered", json!({"channel": channel}))
     } else {
         return None;
     })

@@ -74,25 +74,10 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
             vec![('?', Tone::Ask, format!("{from} {what} ({ask}): {}", one_line(prompt, 400)))]
         }
         Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } => Vec::new(),
-        Entry::WorkerEnded { session, state } => {
-            vec![('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))]
-        }
-        Entry::Verified { session, pass: true, .. } => {
-            vec![('✓', Tone::Good, format!("the work of {session} is proven"))]
-        }
-        Entry::Verified { session, pass: false, text } => {
-            vec![('✗', Tone::Bad, format!("the work of {session} is not proven: {}", one_line(text, 200)))]
-        }
-        Entry::ClaimReaped { claim, session } => {
-            vec![('-', Tone::Dim, format!("claim {claim} of {session}, which has ended, is free"))]
-        }
-        Entry::Pruned { sessions } => {
-            vec![(
-                '-',
-                Tone::Dim,
-                format!("removed what was kept of {}", one_line(&sessions.join(", "), 200)),
-            )]
-        }
+        Entry::WorkerEnded { .. }
+        | Entry::Verified { .. }
+        | Entry::ClaimReaped { .. }
+        | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
         Entry::Flapping { reading } => vec![('≈', Tone::Bad, format!("{reading} changes at every beat"))],
         Entry::Skipped { why, .. } => vec![('·', Tone::Dim, why.text(now))],
         Entry::DecideStarted { run, decider, forced, changes, .. } => {
@@ -124,6 +109,17 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
             vec![('←', Tone::Good, format!("{ask} answered: {}", one_line(text, 200)))]
         }
         Entry::Dismissed { ask } => vec![('-', Tone::Dim, format!("{ask} dismissed"))],
+        Entry::ScheduleDue { schedule, .. } => {
+            vec![('◷', Tone::Plain, format!("schedule {schedule} is due"))]
+        }
+        Entry::ConfigError { error } => {
+            let text = format!("{}; going on with the last good configuration", one_line(error, 400));
+            vec![('✗', Tone::Bad, text)]
+        }
+        Entry::ConfigMended => vec![('✓', Tone::Good, "the configuration can be used again".to_owned())],
+        Entry::Notified { .. } | Entry::Undelivered { .. } | Entry::Delivered { .. } => {
+            of_notice(entry).into_iter().collect()
+        }
         Entry::Paused { until } => {
             let text = crate::gate::Why::Paused { until: *until }.text(now);
             vec![('‖', Tone::Plain, text)]
@@ -132,6 +128,36 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
         Entry::Dropped { what } => vec![('-', Tone::Dim, format!("dropped {what}"))],
         Entry::Stopped { reason } => vec![('■', Tone::Plain, format!("stopped: {reason}"))],
     }
+}
+
+/// What an entry about workers says.
+fn of_worker(entry: &Entry) -> Option<Shown> {
+    Some(if let Entry::WorkerEnded { session, state } = entry {
+        ('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))
+    } else if let Entry::Verified { session, pass: true, .. } = entry {
+        ('✓', Tone::Good, format!("the work of {session} is proven"))
+    } else if let Entry::Verified { session, text, .. } = entry {
+        ('✗', Tone::Bad, format!("the work of {session} is not proven: {}", one_line(text, 200)))
+    } else if let Entry::ClaimReaped { claim, session } = entry {
+        ('-', Tone::Dim, format!("claim {claim} of {session}, which has ended, is free"))
+    } else if let Entry::Pruned { sessions } = entry {
+        ('-', Tone::Dim, format!("removed what was kept of {}", one_line(&sessions.join(", "), 200)))
+    } else {
+        return None;
+    })
+}
+
+/// What an entry about notices says.
+fn of_notice(entry: &Entry) -> Option<Shown> {
+    Some(if let Entry::Notified { message, .. } = entry {
+        ('»', Tone::Dim, format!("telling you: {}", one_line(message, 200)))
+    } else if let Entry::Undelivered { channel, error, .. } = entry {
+        ('✗', Tone::Bad, format!("notice not delivered by {channel}: {}", one_line(error, 200)))
+    } else if let Entry::Delivered { channel } = entry {
+        ('✓', Tone::Dim, format!("{channel} no longer fails to deliver notices"))
+    } else {
+        return None;
+    })
 }
 
 fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {

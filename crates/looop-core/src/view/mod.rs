@@ -2,6 +2,7 @@
 
 pub mod events;
 pub mod lines;
+pub mod news;
 pub mod status;
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::builtin;
+use crate::engine::io::PulseView;
 use crate::gate::{Limits, backoff_wait, paused};
-use crate::ledger::state::Ledger;
+use crate::ledger::state::{Ledger, UndeliveredRecord};
 use crate::model::goal;
 use crate::purse;
 use crate::time::{Now, machine_text, span_text};
@@ -25,6 +26,8 @@ pub struct Status {
     pub deciders: Vec<String>,
     /// The process that holds the lock, if one does.
     pub holder: Option<u32>,
+    /// The loop, as it describes itself, if it runs.
+    pub pulse: Option<PulseView>,
     /// The last beat that left an entry.
     pub last: Option<LastBeat>,
     /// Why the last beat did nothing, if it did nothing.
@@ -45,6 +48,8 @@ pub struct Status {
     pub broken: Vec<String>,
     /// Failing sensors.
     pub failing: Vec<String>,
+    /// Channels that did not take the last notice.
+    pub undelivered: Vec<String>,
     /// Today's spend.
     pub spend: SpendView,
     /// The last journal lines.
@@ -167,6 +172,7 @@ pub fn status(
         v: 1,
         deciders: Vec::new(),
         holder: None,
+        pulse: None,
         last: ledger.at.filter(|_| ledger.beats > 0).map(|at| LastBeat {
             beat: ledger.beats,
             at: machine_text(at.wall),
@@ -195,9 +201,19 @@ pub fn status(
             .filter(|(_, reading)| reading.failed)
             .map(|(name, _)| name.clone())
             .collect(),
+        undelivered: undelivered(ledger, now, limits),
         spend: SpendView { day, usd: spent.usd, cap_usd: limits.daily_usd, decides: spent.decides },
         journal: ledger.journal.iter().rev().take(5).rev().cloned().collect(),
     }
+}
+
+fn undelivered(ledger: &Ledger, now: &Now, limits: &Limits) -> Vec<String> {
+    let failing = ledger.undelivered.iter().filter(|_| limits.can_notify);
+    let text = |(channel, record): (&String, &UndeliveredRecord)| {
+        let (age, count) = (span_text(now.since(&record.at)), record.count);
+        format!("{channel} did not take {count} in a row, last {age} ago: {}", record.error)
+    };
+    failing.map(text).collect()
 }
 
 fn under_way(ledger: &Ledger, now: &Now) -> Vec<String> {

@@ -17,6 +17,7 @@ use crate::model::letter::AskKind;
 use crate::model::moves::{Move, Proposal};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
+use crate::notice::NoticeKind;
 use crate::time::{Now, Stamp};
 use crate::world::baseline::Delta;
 use crate::world::fleet::{Worker, WorkerState, worker_of};
@@ -59,7 +60,7 @@ fn one_of_each() -> Vec<Entry> {
     let finished = |outcome| Entry::Finished { beat, outcome, journal: None, policy };
     vec![
         Entry::Seeded { files: vec!["PLAYBOOK.md".into()] },
-        Entry::Saw { readings: [].into(), quiet: 0, ready: None, held: vec![] },
+        Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held: vec![] },
         Entry::Flapping { reading: "ci".into() },
         Entry::Skipped { beat, cause: Cause::Timer, why, changes: vec![], sees: None },
         Entry::DecideStarted {
@@ -93,10 +94,21 @@ fn one_of_each() -> Vec<Entry> {
         Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
         Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 0 },
         Entry::Pruned { sessions: vec!["w~1".into()] },
+        Entry::Notified {
+            key: "ask:a".into(),
+            kind: NoticeKind::Question,
+            id: "a".into(),
+            message: "w asks: Really?".into(),
+        },
+        Entry::Undelivered { key: "ask:a".into(), channel: "ntfy".into(), error: "no".into() },
+        Entry::Delivered { channel: "ntfy".into() },
         Entry::Paused { until: None },
         Entry::Resumed,
         Entry::Dropped { what: "x".into() },
         Entry::Stopped { reason: "x".into() },
+        Entry::ScheduleDue { schedule: "s".into(), due: 0 },
+        Entry::ConfigError { error: "x".into() },
+        Entry::ConfigMended,
     ]
 }
 
@@ -128,13 +140,19 @@ fn kind(entry: &Entry) -> usize {
         Entry::Resumed => 22,
         Entry::Dropped { .. } => 23,
         Entry::Stopped { .. } => 24,
+        Entry::ScheduleDue { .. } => 25,
+        Entry::ConfigError { .. } => 26,
+        Entry::ConfigMended => 27,
+        Entry::Notified { .. } => 28,
+        Entry::Undelivered { .. } => 29,
+        Entry::Delivered { .. } => 30,
     }
 }
 
 #[test]
 fn the_names_are_those_of_the_events_in_order() {
     let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..25).collect::<Vec<_>>(), "one of each kind");
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..31).collect::<Vec<_>>(), "one of each kind");
     let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
     let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);
@@ -282,4 +300,55 @@ fn the_status_shows_each_workers_newest_session() {
         "waits_on": "a", "ran_s": 90, "ended_ago_s": null,
     });
     assert_eq!(serde_json::to_value(&found.workers).unwrap(), json!([common(dead), common(alive)]));
+}
+
+#[test]
+fn notices_in_events_lines_and_status() {
+    let told = |id: &str| Entry::Notified {
+        key: "ask:a".into(),
+        kind: NoticeKind::Flag,
+        id: id.into(),
+        message: "w wants\nyou".into(),
+    };
+    let lost = Entry::Undelivered { key: "purse".into(), channel: "ntfy".into(), error: "status 500".into() };
+    let found = Entry::Delivered { channel: "ntfy".into() };
+    let table = [
+        (
+            told("a"),
+            json!({"event": "notified", "key": "ask:a", "kind": "flag", "id": "a", "message": "w wants\nyou"}),
+            "» Dim telling you: w wants you",
+        ),
+        (
+            told(""),
+            json!({"event": "notified", "key": "ask:a", "kind": "flag", "message": "w wants\nyou"}),
+            "» Dim telling you: w wants you",
+        ),
+        (
+            lost.clone(),
+            json!({"event": "undelivered", "key": "purse", "channel": "ntfy", "error": "status 500"}),
+            "✗ Bad notice not delivered by ntfy: status 500",
+        ),
+        (
+            found,
+            json!({"event": "delivered", "channel": "ntfy"}),
+            "✓ Dim ntfy no longer fails to deliver notices",
+        ),
+    ];
+    for (entry, fields, line) in table {
+        let mut event = event(entry.clone());
+        for name in ["v", "seq", "ts"] {
+            event.as_object_mut().unwrap().remove(name);
+        }
+        assert_eq!(event, fields);
+        assert_eq!(shown(entry), [line]);
+    }
+    let mut ledger = Ledger::default();
+    crate::ledger::fold::apply(&mut ledger, &at(), &lost);
+    let later = Now { up: 300_000, ..now() };
+    let undelivered = |can_notify| {
+        let limits = crate::gate::Limits { can_notify, ..limits() };
+        status(&ledger, &Observation::default(), &[].into(), &later, &limits).undelivered
+    };
+    assert_eq!(undelivered(true), ["ntfy did not take 1 in a row, last 5m ago: status 500"]);
+    assert_eq!(undelivered(false), Vec::<String>::new(), "no channel is configured any more");
 }

@@ -164,9 +164,23 @@ impl Letters {
     }
 }
 
+/// How wide a look is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scope {
+    /// Every sensor is run.
+    #[default]
+    Full,
+    /// The last readings are reused where that can be.
+    Quick,
+}
+
 /// All that a beat saw.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observation {
+    /// How wide the look was.
+    pub scope: Scope,
+    /// Whether no sensor has spoken yet: letters and workers are seen to, and nothing is decided upon the rest.
+    pub early: bool,
     /// Policy files.
     pub docs: Docs,
     /// Sensors' readings by sensor; probes are added by the engine.

@@ -27,7 +27,7 @@ pub fn with_probes(
     let mut readings = seen.readings.clone();
     readings.insert("sys-goals".to_owned(), goals(ledger, seen, now, limits));
     readings.insert("sys-asks".to_owned(), asks(ledger));
-    readings.insert("sys-schedules".to_owned(), schedules(seen, now));
+    readings.insert("sys-schedules".to_owned(), schedules(ledger, seen, now));
     readings.insert("sys-sessions".to_owned(), sessions(ledger, seen, limits));
     readings.insert("sys-claims".to_owned(), claims(ledger, seen));
     readings
@@ -233,7 +233,7 @@ pub fn asks(ledger: &Ledger) -> Reading {
     own(json!({"pending": rows}), Value::Null, Trust::External)
 }
 
-fn schedules(seen: &Observation, now: &Now) -> Reading {
+fn schedules(ledger: &Ledger, seen: &Observation, now: &Now) -> Reading {
     let (mut due, mut errors, mut next) = (Vec::new(), Vec::new(), Map::new());
     for (name, doc) in &seen.docs.schedules {
         match doc {
@@ -241,7 +241,7 @@ fn schedules(seen: &Observation, now: &Now) -> Reading {
             ScheduleDoc::Good { schedule, .. } => {
                 let zone =
                     schedule.zone_name().and_then(|name| seen.docs.zones.get(name)).unwrap_or(&now.zone);
-                if let Some(at) = schedule.due(now.wall, zone) {
+                if let Some(at) = schedule.due(now.wall, zone, ledger.due.get(name).copied()) {
                     due.push(json!({"name": name, "due": machine_text(at), "note": schedule.note}));
                 }
                 if let Some(at) = schedule.next(now.wall, zone) {

@@ -6,6 +6,7 @@ mod batch;
 mod client;
 #[cfg(debug_assertions)]
 mod crash;
+mod detach;
 mod host;
 mod kill;
 mod old_host;

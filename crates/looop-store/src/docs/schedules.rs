@@ -147,6 +147,6 @@ mod tests {
     #[test]
     fn an_older_one_shot_that_is_past_is_due() {
         let past = parse("s", br#"{"at":-5}"#).unwrap();
-        assert_eq!(past.due(0, &TimeZone::UTC), Some(-5000));
+        assert_eq!(past.due(0, &TimeZone::UTC, None), Some(-5000));
     }
 }

@@ -6,7 +6,8 @@ use looop_core::ledger::entry::{LOG_VERSION, Line};
 
 use super::error::LogError;
 use super::frame::{Flaw, Head, decode, decode_head, is_whole};
-use crate::disk::{Disk, Links, Stored};
+use crate::disk::{Disk, Links, Stored, durable_write};
+use crate::error::StoreError;
 
 /// The folder of the log.
 pub(super) const FOLDER: &str = "log";
@@ -36,6 +37,8 @@ pub(super) fn files(disk: &dyn Disk) -> Result<Vec<u64>, LogError> {
 /// One file, read whole.
 pub(super) struct LogFile {
     pub(super) path: String,
+    /// Which file of the file system it was.
+    pub(super) inode: u128,
     bytes: Vec<u8>,
     /// Where the snapshot ends.
     body: usize,
@@ -46,8 +49,8 @@ pub(super) struct LogFile {
 /// Reads a file and finds the end of its last whole line. Lines are not looked at yet, except the last one.
 pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogError> {
     let path = path_of(first);
-    let bytes = match disk.read(&path, READ_LIMIT, Links::Refuse) {
-        Stored::Value(content) => content.bytes,
+    let (bytes, inode) = match disk.read(&path, READ_LIMIT, Links::Refuse) {
+        Stored::Value(content) => (content.bytes, content.meta.inode),
         Stored::Absent => return Err(unreadable(&path, std::io::ErrorKind::NotFound.into())),
         Stored::Unreadable(source) => return Err(unreadable(&path, source)),
         Stored::Corrupt(what) => return Err(LogError::Corrupt { path, line: 1, what }),
@@ -63,7 +66,7 @@ pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogEr
         });
     }
     let end = whole_end(&bytes, body);
-    Ok((LogFile { path, bytes, body, end }, head))
+    Ok((LogFile { path, inode, bytes, body, end }, head))
 }
 
 fn unreadable(path: &str, source: std::io::Error) -> LogError {
@@ -101,6 +104,11 @@ impl LogFile {
     /// Length of the whole lines.
     pub(super) fn whole(&self) -> u64 {
         self.end as u64
+    }
+
+    /// Puts a fresh file with the whole lines in the place of this one, whose sync failed.
+    pub(super) fn write_anew(&self, disk: &dyn Disk) -> Result<(), StoreError> {
+        durable_write(disk, &self.path, &self.bytes[..self.end], 0o600)
     }
 
     /// Whether anything was appended to its snapshot.

@@ -46,7 +46,10 @@ impl Writer {
         let repair = cut(disk, &file)?;
         if ledger.acting.is_some() || ledger.deciding.is_some() {
             // Whoever wrote this may have died before it was durable. It will be acted upon, so it must be.
-            disk.sync_data(&file.path).map_err(failed(&file.path, "made durable"))?;
+            // To sync again after a failure would prove nothing, in this process or the next.
+            if disk.sync_data(&file.path).is_err() {
+                file.write_anew(disk)?;
+            }
             disk.sync_dir(FOLDER).map_err(failed(FOLDER, "made durable"))?;
         }
         Ok((Log::resume(self, &file, &ledger), ledger, repair))
@@ -68,7 +71,9 @@ pub(super) fn cut(disk: &dyn Disk, file: &LogFile) -> Result<Repair, LogError> {
         return Ok(Repair::default());
     }
     disk.truncate(&file.path, file.whole()).map_err(failed(&file.path, "repaired"))?;
-    disk.sync_data(&file.path).map_err(failed(&file.path, "repaired"))?;
+    if disk.sync_data(&file.path).is_err() {
+        file.write_anew(disk)?;
+    }
     point("store.log-cut");
     Ok(Repair { cut: Some((file.path.clone(), file.torn())) })
 }

@@ -179,7 +179,10 @@ impl Log {
             let source = std::io::ErrorKind::NotFound.into();
             return Err(LogError::Unreadable { path: self.path.clone(), source });
         };
-        let repair = cut(&*self.disk, &file)?;
+        let repair = cut(&*self.disk, &file).inspect_err(|_| {
+            // The cut may have been made and not synced: the file is not trusted any more.
+            self.poison = Some(Poison::Sync);
+        })?;
         self.take_up(&file, &ledger);
         Ok((ledger, repair))
     }

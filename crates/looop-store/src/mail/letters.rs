@@ -20,6 +20,16 @@ impl Reader {
     /// Every letter that waits, and what is in their folders and is none. An older looop left answered asks where they
     /// were; a pair that it wrote is history and not listed. An answer without its ask is listed: settle it.
     pub fn letters(&self) -> Letters {
+        let mut letters = self.asks();
+        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
+        letters.claims = self.all(CLAIMS, forms::claim, &mut letters.broken).into_iter().map(plain).collect();
+        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
+        letters.tells = self.all(TELLS, forms::tell, &mut letters.broken).into_iter().map(plain).collect();
+        letters
+    }
+
+    /// The same, asks and answers only.
+    pub fn asks(&self) -> Letters {
         let mut letters = Letters::default();
         let mut older_asks = BTreeSet::new();
         for (stem, Found { letter, older }) in self.all(ASKS, forms::ask, &mut letters.broken) {
@@ -35,10 +45,6 @@ impl Reader {
                 letters.answers.insert(stem, letter);
             }
         }
-        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
-        letters.claims = self.all(CLAIMS, forms::claim, &mut letters.broken).into_iter().map(plain).collect();
-        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
-        letters.tells = self.all(TELLS, forms::tell, &mut letters.broken).into_iter().map(plain).collect();
         letters
     }
 

@@ -15,4 +15,5 @@ mod log;
 mod mail;
 mod moves;
 mod profile;
+mod tail;
 mod tells;

@@ -1,4 +1,4 @@
-//! `looop beat`, and the loop in the foreground.
+//! `looop beat`.
 
 use std::process::ExitCode;
 
@@ -12,9 +12,8 @@ use serde_json::json;
 use super::args::Json;
 use super::print;
 use crate::clock;
-use crate::config::LogFormat;
 use crate::failure::{Failure, Result};
-use crate::ops::{Place, forever as ops_forever, submit};
+use crate::ops::{Place, submit};
 
 /// One beat now: sense, decide, act, log
 #[derive(Args, Debug)]
@@ -89,16 +88,4 @@ fn idle(why: &str, as_json: bool) {
     }
     let clock = clock_text(now.wall, &now.zone);
     print::human_line(&HumanLine { clock, glyph: '·', text: why.to_owned(), tone: Tone::Dim });
-}
-
-/// The loop in the foreground.
-pub(super) fn forever(place: &Place, as_json: bool) -> Result<ExitCode> {
-    let as_json = as_json || place.config()?.config.log_format == LogFormat::Json;
-    if !as_json {
-        print::say(&format!("looop on {}; Ctrl-C ends it", place.data.display()));
-    }
-    ops_forever::forever(place, &mut |line| {
-        show(line, as_json);
-    })?;
-    Ok(ExitCode::SUCCESS)
 }

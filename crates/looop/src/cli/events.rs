@@ -1,13 +1,19 @@
 //! `looop events`.
 
+use std::io;
+use std::os::fd::AsFd;
 use std::process::ExitCode;
 
 use clap::Args;
+use looop_core::ledger::entry::Line;
+use looop_core::view::events::events;
+use rustix::event::PollFlags;
 
 use super::args::Json;
 use super::print;
 use crate::clock;
 use crate::failure::Result;
+use crate::ops::follow::{Until, follow};
 use crate::ops::{Place, history};
 
 /// Everything that happened, oldest first
@@ -21,26 +27,40 @@ pub(super) struct Events {
     /// Only the last so many appends
     #[arg(short = 'n', long)]
     last: Option<usize>,
+    /// Go on with what comes
+    #[arg(short, long)]
+    follow: bool,
 }
 
 impl Events {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
-        let now = clock::now();
-        let mut show = |line: &looop_core::ledger::entry::Line| {
-            if self.json.json {
-                for event in looop_core::view::events::events(line) {
-                    print::out(&event.to_string());
-                }
-            } else {
-                print::human(line, &now);
-            }
-        };
-        match self.last {
-            Some(last) => {
-                history::recent(place, last)?.iter().filter(|line| line.seq > self.since).for_each(show);
-            }
-            None => history::lines(place, self.since, &mut show)?,
+        let mut show = |line: &Line| self.show(line);
+        let mut since = self.since;
+        if let Some(last) = self.last {
+            // One more than none: where it goes on is known by the last line that there is.
+            let lines = history::recent(place, last.max(1))?;
+            let skipped = lines.len().saturating_sub(last);
+            lines[skipped..].iter().filter(|line| line.seq > since).for_each(&mut show);
+            since = since.max(lines.last().map_or(0, |line| line.seq));
+        } else if !self.follow {
+            history::lines(place, since, &mut show)?;
+        }
+        if self.follow {
+            let stdout = io::stdout();
+            // Nothing is asked of it, so that only an error is told: that nobody reads it any more.
+            let listener = Some((stdout.as_fd(), PollFlags::empty()));
+            follow(place, since, &Until { listener, holder: None }, &mut show)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn show(&self, line: &Line) {
+        if self.json.json {
+            for event in events(line) {
+                print::out(&event.to_string());
+            }
+        } else {
+            print::human(line, &clock::now());
+        }
     }
 }

@@ -1,10 +1,11 @@
-//! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner>`. They come before everything else.
+//! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner>`,
+//! `_notify <channel>`, `_pulse <folder>`. They come before everything else.
 
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::hands::decider;
+use crate::hands::{decider, notify};
 
 /// Runs a hidden verb, if the arguments name one.
 pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
@@ -13,7 +14,24 @@ pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
         ("_batch", None) => Some(batch()),
         ("_host", Some(folder)) => Some(looop_session::host::main(Path::new(folder))),
         ("_decide", Some(run)) => Some(decider::main(run, args.get(3))),
+        ("_notify", Some(channel)) => Some(notice(&channel.to_string_lossy())),
+        ("_pulse", Some(data)) => Some(super::up::pulse(data)),
         _ => None,
+    }
+}
+
+fn notice(channel: &str) -> ExitCode {
+    match notify::main(channel) {
+        Ok(text) => {
+            if !text.is_empty() {
+                super::print::out(&text);
+            }
+            ExitCode::SUCCESS
+        }
+        Err(failure) => {
+            super::print::say(&failure.error);
+            failure.exit_code()
+        }
     }
 }
 

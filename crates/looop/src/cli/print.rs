@@ -83,8 +83,19 @@ pub(super) fn human(line: &Line, now: &Now) {
 
 /// Prints one human line.
 pub(super) fn human_line(line: &HumanLine) {
+    out(&toned_line(line));
+}
+
+/// One human line in its colours.
+pub(super) fn toned_line(line: &HumanLine) -> String {
     let clock = toned(&format!("[{}]", line.clock), Tone::Dim);
-    out(&format!("{clock} {}", toned(&format!("{} {}", line.glyph, line.text), line.tone)));
+    format!("{clock} {}", toned(&format!("{} {}", line.glyph, line.text), line.tone))
+}
+
+/// Prints a line if somebody reads it; says whether that went.
+pub(super) fn offer(text: &str) -> bool {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush()).is_ok()
 }
 
 /// A table without lines, as wide as the terminal allows.

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    answer, asks, attach, beat, completions, detach, doctor, events, expect, goal, help, hidden, init,
-    journal, key, kill, list, log, pause, playbook, print, prune, resize, restart, run, runs, schedule, send,
-    sensor, shot, side, status, tell, wait, wait_idle, watch, why, worker,
+    answer, asks, attach, beat, completions, detach, doctor, down, events, expect, foreground, goal, help,
+    hidden, init, journal, key, kill, list, log, pause, playbook, print, prune, resize, restart, run, runs,
+    schedule, send, sensor, service, shot, side, status, tell, up, wait, wait_idle, wake, watch, why, worker,
 };
 use crate::failure::Result;
 use crate::ops::Place;
@@ -29,16 +29,18 @@ struct Root {
         help = "The profile to work on [default: $LOOOP_DATA_DIR, else $XDG_STATE_HOME/looop, else ~/.local/state/looop]"
     )]
     data_dir: Option<PathBuf>,
-    /// Print events as JSON lines (for the foreground loop)
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    foreground: foreground::Foreground,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
 
 #[derive(Subcommand, Debug)]
 enum Verb {
+    Up(up::Up),
+    Down(down::Down),
     Beat(beat::Beat),
+    Wake(wake::Wake),
     Status(status::Status),
     Why(why::Why),
     Goal(goal::Goal),
@@ -78,6 +80,7 @@ enum Verb {
     Resume(pause::Resume),
     Init(init::Init),
     Doctor(doctor::Doctor),
+    Service(service::Service),
     Completions(completions::Completions),
     Version(help::Version),
     Help(help::Help),
@@ -113,9 +116,12 @@ pub fn main() -> ExitCode {
 
 fn call(root: Root) -> Result<ExitCode> {
     let place = || Place::find(root.data_dir.as_deref());
-    let Some(verb) = root.verb else { return beat::forever(&place()?, root.json) };
+    let Some(verb) = root.verb else { return root.foreground.run(&place()?) };
     match verb {
+        Verb::Up(verb) => verb.run(&place()?),
+        Verb::Down(verb) => verb.run(&place()?),
         Verb::Beat(verb) => verb.run(&place()?),
+        Verb::Wake(verb) => verb.run(&place()?),
         Verb::Status(verb) => verb.run(&place()?),
         Verb::Why(verb) => verb.run(&place()?),
         Verb::Goal(verb) => verb.run(&place()?),
@@ -152,6 +158,7 @@ fn call(root: Root) -> Result<ExitCode> {
         Verb::Resume(verb) => verb.run(&place()?),
         Verb::Init(verb) => verb.run(&place()?),
         Verb::Doctor(verb) => verb.run(&place()?),
+        Verb::Service(verb) => verb.run(&place()?),
         Verb::Completions(verb) => Ok(verb.run()),
         Verb::Version(verb) => verb.run(),
         Verb::Help(verb) => verb.run(),

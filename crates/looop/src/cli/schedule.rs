@@ -104,7 +104,10 @@ fn list(place: &Place, as_json: bool) -> Result<()> {
         match doc {
             ScheduleDoc::Good { schedule, .. } => {
                 let zone = schedule.zone_name().and_then(|zone| docs.zones.get(zone)).unwrap_or(&now.zone);
-                let (due, next) = (schedule.due(now.wall, zone), schedule.next(now.wall, zone));
+                let (due, next) = (
+                    schedule.due(now.wall, zone, seen.ledger.due.get(name).copied()),
+                    schedule.next(now.wall, zone),
+                );
                 let shown =
                     |at: Option<i64>| at.map_or_else(|| "-".to_owned(), |at| minute_text(at, &now.zone));
                 let note = schedule.note.clone().unwrap_or_default();

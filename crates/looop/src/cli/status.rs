@@ -8,6 +8,7 @@ use looop_core::view::status::{Status as View, WorkerView, age_text};
 
 use super::args::Json;
 use super::print;
+use crate::clock;
 use crate::failure::Result;
 use crate::ops::{Place, see};
 
@@ -38,9 +39,7 @@ impl Status {
 }
 
 fn head(status: &View) {
-    let holder =
-        status.holder.map_or_else(|| "nobody is at work".to_owned(), |pid| format!("held by process {pid}"));
-    print::out(&format!("lock      {holder}"));
+    print::out(&format!("pulse     {}", pulse(status)));
     print::out(&format!("deciders  {}", status.deciders.join(", then ")));
     match &status.last {
         Some(last) => print::out(&format!("last beat #{}, {} ago", last.beat, age_text(Some(last.age_s)))),
@@ -56,6 +55,27 @@ fn head(status: &View) {
     print::out(&format!("today     ${:.2} {cap}, {} decides", status.spend.usd, status.spend.decides));
 }
 
+/// Whether the loop runs, and when it looks next.
+fn pulse(status: &View) -> String {
+    let now = clock::now();
+    let Some(pulse) = &status.pulse else {
+        return match status.holder {
+            Some(pid) => format!("not running; process {pid} works on the profile"),
+            None => "not running; looop up starts it".to_owned(),
+        };
+    };
+    let kind = if pulse.detached { "up" } else { "in the foreground" };
+    let since = age_text(u64::try_from((now.wall - pulse.since) / 1000).ok());
+    let next = pulse.next.as_ref().map_or_else(
+        || "looking now".to_owned(),
+        |next| {
+            let left = age_text(u64::try_from((next.at - now.wall).max(0) / 1000).ok());
+            format!("looks next in {left}: {}", next.why)
+        },
+    );
+    format!("{kind} for {since} (process {}); {next}", pulse.pid)
+}
+
 fn trouble(status: &View) {
     let bad = |text: String| print::out(&print::toned(&text, Tone::Bad));
     if let Some(paused) = &status.paused {
@@ -67,6 +87,9 @@ fn trouble(status: &View) {
     }
     for broken in &status.broken {
         bad(format!("broken    {broken}"));
+    }
+    for channel in &status.undelivered {
+        bad(format!("notices   {channel}"));
     }
     for sensor in &status.failing {
         bad(format!("failing   sensor {sensor}; looop sensor run {sensor} shows why"));

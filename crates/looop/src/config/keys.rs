@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{
+    channel,
     problem::Complaint,
     raw::{Raw, Reading},
     runner::{self, Runner, RunnerName},
@@ -138,6 +139,20 @@ pub const KEYS: &[KeyDoc] = &[
         "",
         "shell command when a person is needed; {{message}} and {{id}} are filled in",
         |c, v| put(&mut c.notification, v.text().and_then(notification).map(Some)),
+    ),
+    top(
+        "ntfy",
+        None,
+        "",
+        "ntfy topic that is told when a person is needed: its address, or { url, token_env }",
+        |c, v| put(&mut c.ntfy, channel::ntfy(v)),
+    ),
+    top(
+        "webhook",
+        None,
+        "",
+        "address that JSON is posted to when a person is needed, or { url, header_env }",
+        |c, v| put(&mut c.webhook, channel::webhook(v)),
     ),
     top("env_file", None, "", "file of variables for commands that you wrote", |c, v| {
         put(&mut c.env_file, v.path().map(Some))

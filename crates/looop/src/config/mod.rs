@@ -7,6 +7,7 @@
 //! What cannot be understood is refused, never guessed: an unknown key names the nearest known one, a wrong type says
 //! what was expected, and both show the line. [`KEYS`] is the one table behind parsing, help, docs and nearest names.
 
+mod channel;
 mod error;
 mod keys;
 mod layers;
@@ -26,6 +27,7 @@ mod warning;
 #[cfg(test)]
 mod tests;
 
+pub use channel::{Address, HttpChannel};
 pub use error::{ConfigError, Refusal};
 pub use keys::{KEYS, KeyDoc};
 pub use layers::{Env, Layer, Loaded, from_bytes};

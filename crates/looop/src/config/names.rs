@@ -6,6 +6,7 @@ use super::keys::{KEYS, Rule};
 /// them in the environment is no surprise: a verb may run inside a worker, a sensor or a notification.
 pub const CHILD_VARIABLES: &[&str] = &[
     "LOOOP_BIN",
+    "LOOOP_CHANNEL",
     "LOOOP_CLAIMS_DIR",
     "LOOOP_CONFIG",
     "LOOOP_CRASH_AT",
@@ -30,7 +31,7 @@ const MOVED: &[(&str, &str)] = &[
 ];
 
 /// Keys of BEHAVIOUR that are known and not built yet.
-pub(super) const NOT_YET: &[&str] = &["ntfy", "prices", "sandbox", "webhook"];
+pub(super) const NOT_YET: &[&str] = &["prices", "sandbox"];
 
 /// The same inside `runners.<name>`.
 pub(super) const RUNNER_NOT_YET: &[&str] = &["api"];

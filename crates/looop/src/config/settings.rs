@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
 use super::{
+    channel::HttpChannel,
     runner::{Runner, RunnerName},
     template::NotificationCommand,
 };
@@ -38,6 +39,10 @@ pub struct Config {
     pub policy: Policy,
     /// Run when a person is needed.
     pub notification: Option<NotificationCommand>,
+    /// The ntfy topic that is told.
+    pub ntfy: Option<HttpChannel>,
+    /// The webhook that is told.
+    pub webhook: Option<HttpChannel>,
     /// A file of variables for commands that a person wrote.
     pub env_file: Option<PathBuf>,
     /// Names of shared daemons that a total kill leaves alone.
@@ -133,6 +138,11 @@ impl Config {
         deciders.chain(self.runners.keys().map(super::RunnerName::as_str)).find(can)
     }
 
+    /// Whether there is a way to reach the person.
+    pub(crate) fn can_notify(&self) -> bool {
+        self.notification.is_some() || self.ntfy.is_some() || self.webhook.is_some()
+    }
+
     pub(super) fn can_decide(&self, decider: &Decider) -> bool {
         match decider {
             Decider::Builtin => true,
@@ -159,6 +169,8 @@ impl Default for Config {
             max_workers: Some(8),
             policy: Policy::Open,
             notification: None,
+            ntfy: None,
+            webhook: None,
             env_file: None,
             spare: SPARE.map(str::to_owned).to_vec(),
             log_format: LogFormat::Human,

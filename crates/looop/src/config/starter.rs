@@ -25,6 +25,7 @@ max_decides_per_hour = 120
 
 # Run when you are needed; it gets LOOOP_MESSAGE, LOOOP_ID and LOOOP_KIND.
 # notification = \"notify-send looop {{{{message}}}}\"
+# ntfy = \"https://ntfy.sh/a-topic-only-you-know\"
 
 {agent}"
     )

@@ -2,24 +2,23 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use looop_core::model::moves::Move;
+use looop_core::model::moves::{Move, one_line};
 use looop_core::model::outcome::{Outcome, Shell};
 use looop_core::model::plan::{Author, BeatId, Plan};
 use looop_session::{Fence, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::environ;
+use super::{environ, notify};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::pulse::{Message, post};
+use crate::pulse::{Message, Poster, post};
 
 /// What is kept of a shell move's output.
 const OUTPUT_KEEP: u64 = 64 << 10;
-/// How long a notification command may take.
-const NOTICE_DEADLINE: Duration = Duration::from_secs(30);
+/// How long a notification may take: as long as a channel may, and a little more.
+const NOTICE_DEADLINE: Duration = notify::DEADLINE.saturating_add(Duration::from_secs(10));
 /// What the next brief shows of it.
 const TAIL: u64 = 2 << 10;
 
@@ -33,7 +32,7 @@ pub(crate) fn start(
     reader: &Reader,
     config: &Config,
     (beat, plan, session): (BeatId, &Plan, &str),
-    sender: &Sender<Message>,
+    sender: &Poster,
 ) -> Result<()> {
     let spec = spec(reader, config, plan, session)?;
     let folder = folder(reader, session);
@@ -42,10 +41,11 @@ pub(crate) fn start(
     let prepared = host::prepare(&folder, &spec).map_err(failed)?;
     let launched = host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)?;
     let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+    let notice = is_notice(plan);
     spawn("move", move || {
         let standing = launched.wait();
         let message = match standing {
-            Ok(standing) => Message::Acted(beat, outcome(&reader, &session, standing)),
+            Ok(standing) => Message::Acted(beat, outcome(&reader, (&session, notice), standing)),
             Err(error) => Message::Acted(beat, unknown(&session, &error.to_string())),
         };
         post(&sender, message);
@@ -62,24 +62,22 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     let data = reader.root();
     let goal = plan.goal.clone().unwrap_or_default();
     let mut more = vec![("LOOOP_SESSION_ID", session), ("LOOOP_GOAL", goal.as_str())];
-    let (command, deadline) = if let Move::RunShell { cmd, .. } = &plan.action {
-        (OsString::from(cmd), config.shell_timeout)
-    } else if let (Move::SendNotification { message, id }, Some(command)) =
-        (&plan.action, &config.notification)
-    {
+    let (argv, deadline) = if let Move::RunShell { cmd, .. } = &plan.action {
+        (vec!["bash".into(), "-c".into(), OsString::from(cmd)], config.shell_timeout)
+    } else if let Move::SendNotification { message, id } = &plan.action {
         more.extend([("LOOOP_MESSAGE", message.as_str()), ("LOOOP_ID", id.as_deref().unwrap_or(""))]);
         more.push(("LOOOP_KIND", "notification"));
-        (command.shell(), NOTICE_DEADLINE)
+        (vec![environ::image().into_os_string(), "_notify".into(), "all".into()], NOTICE_DEADLINE)
     } else {
         return Err(Failure::new(format!("{} cannot be run as a command", plan.action.action())));
     };
-    // A decider's command works in scratch; a person's recipe in the profile, like a Makefile.
+    // A decider's command works in scratch; what a person wrote in the profile, like a Makefile.
     let cwd = match plan.author {
-        Author::Decider(_) => data.join("scratch"),
-        Author::Builtin | Author::Person => data.to_owned(),
+        Author::Decider(_) if !is_notice(plan) => data.join("scratch"),
+        Author::Decider(_) | Author::Builtin | Author::Person => data.to_owned(),
     };
     let env = environ::of_person(data, config, &more)?;
-    let mut spec = Spec::new(vec!["bash".into(), "-c".into(), command], cwd, env);
+    let mut spec = Spec::new(argv, cwd, env);
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
     spec.output_keep = OUTPUT_KEEP;
     spec.spare.clone_from(&config.spare);
@@ -89,17 +87,17 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
 /// Finds out what became of a hosted move that an earlier lock holder began. Tells whether it still runs.
 pub(crate) fn recover(
     reader: &Reader,
-    beat: BeatId,
-    session: &str,
-    sender: &Sender<Message>,
+    (beat, plan, session): (BeatId, &Plan, &str),
+    sender: &Poster,
 ) -> Result<bool> {
     let folder = folder(reader, session);
+    let notice = is_notice(plan);
     match stands(&folder, session)? {
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
             spawn("adopted", move || {
                 let outcome = match host::wait(&folder) {
-                    Ok(standing) => outcome(&reader, &session, standing),
+                    Ok(standing) => outcome(&reader, (&session, notice), standing),
                     Err(error) => unknown(&session, &error.to_string()),
                 };
                 post(&sender, Message::Acted(beat, outcome));
@@ -111,7 +109,7 @@ pub(crate) fn recover(
             Ok(false)
         }
         ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
-            post(sender, Message::Acted(beat, outcome(reader, session, ended)));
+            post(sender, Message::Acted(beat, outcome(reader, (session, notice), ended)));
             Ok(false)
         }
     }
@@ -140,17 +138,24 @@ pub(crate) fn stands(folder: &std::path::Path, session: &str) -> Result<Standing
     }
 }
 
-fn outcome(reader: &Reader, session: &str, standing: Standing) -> Outcome {
+/// Whether a move tells the person something.
+fn is_notice(plan: &Plan) -> bool {
+    matches!(plan.action, Move::SendNotification { .. })
+}
+
+/// What came of a hosted move. What a notification prints is what channels said against it.
+fn outcome(reader: &Reader, (session, notice): (&str, bool), standing: Standing) -> Outcome {
     match standing {
         Standing::Ended(receipt) => {
             let ended = super::sense::ended(receipt.ended);
             let tail = host::output_tail(&folder(reader, session), TAIL).unwrap_or_default();
             let tail = String::from_utf8_lossy(&tail).into_owned();
+            let words = Some(one_line(&tail, 300)).filter(|words| notice && !words.is_empty());
             let shell = Some(Shell { tail, bytes: receipt.output_bytes, ended: ended.clone() });
             if ended.is_success() {
-                Outcome::Done { note: None, shell }
+                Outcome::Done { note: words, shell }
             } else {
-                Outcome::Failed { reason: ended.text(), shell }
+                Outcome::Failed { reason: words.unwrap_or_else(|| ended.text()), shell }
             }
         }
         Standing::NeverRan | Standing::Absent => Outcome::failed("its host could not start it"),

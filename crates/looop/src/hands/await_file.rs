@@ -52,51 +52,30 @@ impl Watch {
 #[cfg(target_os = "linux")]
 mod events {
     use std::io;
-    use std::mem::MaybeUninit;
-    use std::os::fd::{AsFd, OwnedFd};
     use std::time::{Duration, Instant};
 
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
+    use rustix::fs::inotify::{ReadFlags, WatchFlags};
     use rustix::io::Errno;
-    use rustix::net::{
-        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-        sendmsg, socketpair,
-    };
 
     use super::Paths;
+    use crate::hands::inotify::Inotify;
 
     /// One inotify instance.
     #[derive(Debug)]
-    pub(super) struct Events(OwnedFd);
+    pub(super) struct Events(Inotify);
 
     impl Events {
         /// Watches both or nothing.
         pub(super) fn on(paths: &Paths) -> Option<Self> {
-            let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+            let events = Inotify::new().ok()?;
             let gone = WatchFlags::DELETE_SELF | WatchFlags::MOVE_SELF;
-            let comes = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::ONLYDIR;
-            inotify::add_watch(&fd, &paths.folder, comes | gone).ok()?;
-            inotify::add_watch(&fd, &paths.other, gone | WatchFlags::DONT_FOLLOW).ok()?;
-            Some(Self(fd))
-        }
-
-        /// Leaves the watch to the kernel.
-        ///
-        /// Whoever closes a watch waits for a grace period of the kernel, which takes several milliseconds, and whoever
-        /// exits with one does so too, while somebody waits for that exit. A socket that holds the watch and itself in
-        /// its own queue belongs to nobody once we have closed it; the kernel finds it and ends both in its own time.
-        fn leave(&self) -> io::Result<()> {
-            let flags = SocketFlags::CLOEXEC;
-            let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::DGRAM, flags, None)?;
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            let both = [self.0.as_fd(), theirs.as_fd()];
-            if !control.push(SendAncillaryMessage::ScmRights(&both)) {
-                return Err(io::ErrorKind::OutOfMemory.into());
-            }
-            sendmsg(&ours, &[io::IoSlice::new(b"-")], &mut control, SendFlags::empty())?;
-            Ok(())
+            // A socket is neither written nor renamed: it is created.
+            let comes = WatchFlags::CLOSE_WRITE | WatchFlags::MOVED_TO | WatchFlags::CREATE;
+            let comes = comes | WatchFlags::ONLYDIR;
+            events.watch(&paths.folder, comes | gone).ok()?;
+            events.watch(&paths.other, gone | WatchFlags::DONT_FOLLOW).ok()?;
+            Some(Self(events))
         }
 
         /// Blocks until the file came. An error means that what was watched is gone.
@@ -116,30 +95,14 @@ mod events {
 
         /// Reads all events that wait; whether one of them is about the name.
         fn concerns(&self, name: &str) -> io::Result<bool> {
-            let mut buffer = [MaybeUninit::uninit(); 4096];
-            let mut reader = Reader::new(&self.0, &mut buffer);
-            let mut concerned = false;
-            loop {
-                let event = match reader.next() {
-                    Ok(event) => event,
-                    Err(Errno::AGAIN) => return Ok(concerned),
-                    Err(Errno::INTR) => continue,
-                    Err(error) => return Err(error.into()),
-                };
-                let gone = ReadFlags::IGNORED | ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
-                if event.events().intersects(gone) {
-                    return Err(io::ErrorKind::NotFound.into());
-                }
-                concerned |= event.events().contains(ReadFlags::QUEUE_OVERFLOW)
-                    || event.file_name().is_some_and(|file| file.to_bytes() == name.as_bytes());
-            }
-        }
-    }
-
-    impl Drop for Events {
-        fn drop(&mut self) {
-            // Where that does not go the watch is closed here, which is as good and slower.
-            drop(self.leave());
+            let gone = ReadFlags::IGNORED | ReadFlags::DELETE_SELF | ReadFlags::MOVE_SELF;
+            let (mut concerned, mut is_gone) = (false, false);
+            self.0.each(&mut |what, file| {
+                is_gone |= what.intersects(gone);
+                concerned |= what.contains(ReadFlags::QUEUE_OVERFLOW)
+                    || file.is_some_and(|file| file.to_bytes() == name.as_bytes());
+            })?;
+            if is_gone { Err(io::ErrorKind::NotFound.into()) } else { Ok(concerned) }
         }
     }
 }

@@ -1,7 +1,5 @@
 //! Decides: hosted children that leave a record.
 
-use std::sync::mpsc::Sender;
-
 use looop_core::engine::io::{DecideOrder, Record};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::model::plan::RunId;
@@ -13,15 +11,10 @@ use super::environ;
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::pulse::{Message, post};
+use crate::pulse::{Message, Poster, post};
 
 /// Starts a decide; its record comes as a message.
-pub(crate) fn start(
-    writer: &Writer,
-    config: &Config,
-    order: &DecideOrder,
-    sender: &Sender<Message>,
-) -> Result<()> {
+pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sender: &Poster) -> Result<()> {
     let failed =
         |error: host::HostError| Failure::new(format!("decide {} could not be started: {error}", order.run));
     // The run is new: what lies in its folder already was planted there, and would be taken for its decision.
@@ -58,7 +51,7 @@ pub(crate) fn start(
 }
 
 /// Waits for a decide that an earlier lock holder started, or finds what it left. Tells whether it still runs.
-pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Sender<Message>) -> Result<bool> {
+pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster) -> Result<bool> {
     let folder = folder(reader, session);
     match stands(&folder, session)? {
         Standing::Live => {

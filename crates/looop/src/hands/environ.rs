@@ -26,7 +26,7 @@ pub(crate) fn image() -> PathBuf {
 const REPLACED: &str = " (deleted)";
 
 /// The path of the binary for children to call back. Where it was replaced while we run, the new one has its name.
-fn bin() -> Option<PathBuf> {
+pub(crate) fn bin() -> Option<PathBuf> {
     let image = std::env::current_exe().ok()?;
     Some(
         image
@@ -50,6 +50,12 @@ pub(crate) fn of_person(
         env.extend(from_file(file)?);
     }
     let path = |below: &str| data.join(below).to_string_lossy().into_owned();
+    // A child may run in another folder.
+    if let Some(file) = env.get_mut("LOOOP_CONFIG").filter(|file| !file.is_empty())
+        && let Ok(absolute) = std::path::absolute(&*file)
+    {
+        *file = absolute.to_string_lossy().into_owned();
+    }
     env.insert("LOOOP_DATA_DIR".to_owned(), data.to_string_lossy().into_owned());
     env.insert("LOOOP_REPORTS_DIR".to_owned(), path("reports"));
     env.insert("LOOOP_CLAIMS_DIR".to_owned(), path("claims"));

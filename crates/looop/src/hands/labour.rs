@@ -6,7 +6,7 @@ use looop_core::model::plan::{Act, Plan};
 use looop_core::world::fleet::{Fleet, WorkerState};
 use looop_session::client::{Client, ClientError};
 use looop_session::kernel::Delivery;
-use looop_session::{Ended, Launched, Standing, host};
+use looop_session::{Ended, Launched, Roll, Standing, host};
 use looop_store::Reader;
 
 use super::act::folder;
@@ -15,6 +15,8 @@ use super::worker;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
+/// How often live workers are looked for when all are to end.
+const ROUNDS: usize = 3;
 /// So many sessions are ended at a time.
 const AT_ONCE: usize = 16;
 /// The file that says that nothing of a session with a dead host lives any more.
@@ -55,6 +57,30 @@ fn end_all(reader: &Reader, session: &str, also: &[String]) -> Outcome {
         ends.into_iter().flat_map(|ending| ending.join().unwrap_or_default()).collect()
     });
     if problems.is_empty() { Outcome::done() } else { Outcome::failed(problems.join("; ")) }
+}
+
+/// Ends all workers; says what could not be ended. Those that ended by themselves meanwhile are no problem.
+pub(crate) fn clear(reader: &Reader) -> Vec<String> {
+    let mut problems = Vec::new();
+    // One round ends those that were there. A worker that was about to start is met by the next.
+    for _ in 0..ROUNDS {
+        let fleet = super::fleet::look(reader, &mut Roll::default());
+        if let Some(fault) = fleet.fault {
+            return vec![fault];
+        }
+        let live: Vec<String> = fleet
+            .workers
+            .into_values()
+            .filter(|worker| worker.state.is_alive())
+            .map(|worker| worker.session)
+            .collect();
+        let Some((session, also)) = live.split_first() else { return Vec::new() };
+        problems = match end_all(reader, session, also) {
+            Outcome::Done { .. } => Vec::new(),
+            Outcome::Failed { reason, .. } | Outcome::Interrupted { reason } => vec![reason],
+        };
+    }
+    problems
 }
 
 /// Ends a session; says why it was not ended by this, if it was not.

@@ -2,12 +2,18 @@
 
 pub(crate) mod act;
 pub(crate) mod await_file;
+pub(crate) mod await_folders;
+pub(crate) mod brakes;
 pub(crate) mod contract;
 pub(crate) mod decide;
 pub(crate) mod decider;
 pub(crate) mod environ;
 pub(crate) mod fleet;
+#[cfg(target_os = "linux")]
+pub(crate) mod inotify;
 pub(crate) mod labour;
+pub(crate) mod notify;
+mod post;
 pub(crate) mod runner;
 pub(crate) mod seeds;
 pub(crate) mod sense;

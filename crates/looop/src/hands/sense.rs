@@ -1,21 +1,23 @@
 //! Sensing: one pass over files, letters, sensors and checks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use looop_core::model::digest::Digest;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
 use looop_core::world::fleet::Fleet;
 use looop_core::world::header::{self, Header};
-use looop_core::world::observation::{Checked, Docs, Letters, Observation};
+use looop_core::world::observation::{Checked, Doc, Docs, Letters, Observation, Scope};
 use looop_core::world::reading::{Fault, FaultDetail, Reading, parse_output};
-use looop_session::{Batch, Done, Job, Order};
+use looop_session::{Done, Job, Order};
 use looop_store::Reader;
 use looop_store::docs::{DocsCache, Sensor};
 
+use super::brakes::Brakes;
 use super::environ;
 use crate::clock;
 use crate::config::Config;
@@ -30,12 +32,13 @@ const CHECK_CAP: u64 = 4 << 10;
 /// How long the proofs of one beat may take in all.
 const PROOF_TIME: Duration = Duration::from_mins(2);
 
-/// What a pass saw, with what the next one can reuse.
-pub(crate) struct Sensed {
-    pub(crate) seen: Result<Observation>,
-    pub(crate) cache: DocsCache,
-    /// Sensors with an interval that were run: their readings are young again, also where they did not change.
-    pub(crate) renewed: Vec<String>,
+/// What the last looks found out, for a quick one to reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Known {
+    /// Readings by sensor, with the script that they come from.
+    readings: BTreeMap<String, (Digest, Reading)>,
+    /// What checks said, by goal, with the goal that they belong to.
+    checks: BTreeMap<String, (Digest, Checked)>,
 }
 
 enum Task {
@@ -49,8 +52,14 @@ enum Task {
 pub(crate) struct Open {
     /// Sessions whose work is to be proven once they have ended, with the command that does.
     pub(crate) unproven: Vec<(String, String)>,
+    /// Sessions that the log takes for alive, with the goal that each serves.
+    pub(crate) running: Vec<(String, String)>,
     /// Asks that wait.
     pub(crate) asks: Vec<String>,
+    /// Goals whose last check is of no use any more.
+    pub(crate) stale: BTreeSet<String>,
+    /// Whether nothing is to be run, because a first full look does.
+    pub(crate) early: bool,
 }
 
 /// One pass over the world: files and letters have been read, sensors and checks are still to be run.
@@ -58,40 +67,77 @@ pub(crate) struct Pass {
     seen: Observation,
     tasks: Vec<Task>,
     jobs: Vec<Job>,
-    cache: DocsCache,
     now: Now,
+}
+
+/// What running the sensors and checks of a pass gave.
+pub(crate) struct Sensed {
+    pass: Pass,
+    ran: Result<Vec<Option<Done>>>,
+}
+
+/// A look that is over.
+pub(crate) struct Looked {
+    /// How wide it was.
+    pub(crate) scope: Scope,
+    /// What was seen.
+    pub(crate) seen: Result<Observation>,
+    /// Sensors with an interval that were run: their readings are young again, also where they did not change.
+    pub(crate) renewed: Vec<String>,
 }
 
 impl Pass {
     /// Reads files and letters, and prepares what has to be run.
     pub(crate) fn begin(
-        reader: &Reader,
+        (reader, cache): (&Reader, &mut DocsCache),
         config: &Config,
-        mut cache: DocsCache,
+        (scope, known): (Scope, &Known),
         (fleet, open): (Fleet, &Open),
     ) -> Result<Self> {
         let now = clock::now();
-        let scan = reader.scan(&mut cache, now.wall);
-        let letters = letters(reader, &open.asks);
+        let scan = reader.scan(cache, now.wall);
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
-        let seen = Observation {
-            unusable: scan.odd,
-            broken: scan.broken,
-            secret,
-            docs: Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..scan.docs },
-            letters,
-            ..Observation::default()
-        };
-        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), cache, now };
+        let seen = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
+        let seen = Observation { scope, secret, early: open.early, ..seen };
+        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), now };
+        if open.early {
+            return Ok(pass);
+        }
         for (name, sensor) in &scan.sensors {
-            pass.add_sensor(reader, config, name, sensor);
+            match pass.reusable(known, name) {
+                Some(reading) => drop(pass.seen.readings.insert(name.clone(), reading)),
+                None => pass.add_sensor(reader, config, name, sensor),
+            }
         }
-        for (id, check) in checks(&pass.seen) {
-            pass.jobs.push(check_job(&check, reader.root(), config));
-            pass.tasks.push(Task::Check(id));
-        }
+        pass.add_checks(reader, config, known, open);
         pass.add_proofs(reader, config, &open.unproven);
         Ok(pass)
+    }
+
+    /// The last reading of a sensor, where a quick look can do with it.
+    fn reusable(&self, known: &Known, name: &str) -> Option<Reading> {
+        let (script, reading) = known.readings.get(name)?;
+        let same = self.seen.docs.sensors.get(name)?.digest == Some(*script);
+        (self.seen.scope == Scope::Quick && same).then(|| reading.clone())
+    }
+
+    fn add_checks(&mut self, reader: &Reader, config: &Config, known: &Known, open: &Open) {
+        let fleet = &self.seen.docs.fleet;
+        let over = open.running.iter().filter(|(session, _)| !fleet.lives(session)).map(|(_, goal)| goal);
+        let stale: BTreeSet<&String> = open.stale.iter().chain(over).collect();
+        let mut reused = BTreeMap::new();
+        for (id, check) in checks(&self.seen) {
+            let digest = self.seen.docs.goals.get(&id).and_then(Doc::digest);
+            let last = known.checks.get(&id).filter(|(goal, _)| Some(*goal) == digest);
+            let last = last.filter(|_| self.seen.scope == Scope::Quick && !stale.contains(&id));
+            if let Some((_, checked)) = last {
+                reused.insert(id, checked.clone());
+            } else {
+                self.jobs.push(check_job(&check, reader.root(), config));
+                self.tasks.push(Task::Check(id));
+            }
+        }
+        self.seen.checks = reused;
     }
 
     /// Prepares the commands that prove the work of workers which have ended, as many as a beat has time for.
@@ -131,26 +177,40 @@ impl Pass {
         self.jobs.is_empty()
     }
 
-    /// Runs what is left and gives what was seen.
-    pub(crate) fn finish(self, reader: &Reader, config: &Config) -> Sensed {
-        let Self { mut seen, tasks, jobs, cache, now } = self;
+    /// Runs what is left.
+    pub(crate) fn run(mut self, reader: &Reader, config: &Config, brakes: &Brakes) -> Sensed {
+        let jobs = std::mem::take(&mut self.jobs);
+        let ran = if jobs.is_empty() { Ok(Vec::new()) } else { run(reader, config, jobs, brakes) };
+        Sensed { pass: self, ran }
+    }
+}
+
+impl Sensed {
+    /// Puts together what was seen. Sensors take their time: files, letters and workers are those of now.
+    pub(crate) fn conclude(
+        self,
+        (reader, cache): (&Reader, &mut DocsCache),
+        config: &Config,
+        known: &mut Known,
+        (fleet, open): (Fleet, &Open),
+    ) -> Looked {
+        let Self { pass: Pass { mut seen, tasks, now, .. }, ran } = self;
+        let scope = seen.scope;
         let mut renewed = Vec::new();
-        if jobs.is_empty() {
-            return Sensed { seen: Ok(seen), cache, renewed };
-        }
-        let results = match run(reader, config, jobs) {
+        let results = match ran {
             Ok(results) => results,
-            Err(failure) => return Sensed { seen: Err(failure), cache, renewed },
+            Err(failure) => return Looked { scope, seen: Err(failure), renewed },
         };
+        if !tasks.is_empty() {
+            let scan = reader.scan(cache, clock::now().wall);
+            let fresh = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
+            seen = carried(seen, fresh);
+        }
         for (task, done) in tasks.into_iter().zip(results) {
             match (task, done) {
                 (_, None) => {}
-                (Task::Check(id), Some(done)) => {
-                    seen.checks.insert(id, checked(done));
-                }
-                (Task::Proof(session), Some(done)) => {
-                    seen.proofs.insert(session, checked(done));
-                }
+                (Task::Check(id), Some(done)) => drop(seen.checks.insert(id, checked(done))),
+                (Task::Proof(session), Some(done)) => drop(seen.proofs.insert(session, checked(done))),
                 (Task::Sensor(name, header), Some(done)) => {
                     let reading = read(&done, &header, config, || previous(reader, &name), &now);
                     renewed.extend(header.interval.map(|_| name.clone()));
@@ -158,8 +218,47 @@ impl Pass {
                 }
             }
         }
-        Sensed { seen: Ok(seen), cache, renewed }
+        // What vanished or changed while the pass ran takes its result with it.
+        seen.readings.retain(|name, _| seen.docs.sensors.contains_key(name));
+        seen.checks.retain(|id, _| seen.docs.goals.contains_key(id));
+        if !seen.early {
+            known.learn(&seen);
+        }
+        Looked { scope, seen: Ok(seen), renewed }
     }
+}
+
+impl Known {
+    fn learn(&mut self, seen: &Observation) {
+        let script = |name: &String| seen.docs.sensors.get(name)?.digest;
+        let readings = seen.readings.iter();
+        self.readings =
+            readings.filter_map(|(id, it)| Some((id.clone(), (script(id)?, it.clone())))).collect();
+        let goal = |id: &String| seen.docs.goals.get(id)?.digest();
+        let checks = seen.checks.iter();
+        self.checks = checks.filter_map(|(id, it)| Some((id.clone(), (goal(id)?, it.clone())))).collect();
+    }
+}
+
+/// An earlier observation with the files, letters and workers of a later one. A check belongs to the goal that it was
+/// taken from.
+fn carried(before: Observation, now: Observation) -> Observation {
+    let digest = |seen: &Observation, id: &String| seen.docs.goals.get(id).and_then(Doc::digest);
+    let mut checks = before.checks.clone();
+    checks.retain(|id, _| digest(&before, id) == digest(&now, id));
+    Observation { scope: before.scope, secret: before.secret, readings: before.readings, checks, ..now }
+}
+
+/// Files, letters and workers as an observation.
+fn observation(
+    reader: &Reader,
+    (docs, unusable, broken): (Docs, Vec<String>, Vec<String>),
+    fleet: Fleet,
+    open: &Open,
+) -> Observation {
+    let letters = letters(reader, &open.asks);
+    let docs = Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..docs };
+    Observation { docs, letters, unusable, broken, ..Observation::default() }
 }
 
 /// All letters, and what became of asks that wait and whose letters are gone.
@@ -172,14 +271,11 @@ fn letters(reader: &Reader, asks: &[String]) -> Letters {
     letters
 }
 
-fn run(reader: &Reader, config: &Config, jobs: Vec<Job>) -> Result<Vec<Option<Done>>> {
-    let mut results: Vec<Option<Done>> = jobs.iter().map(|_| None).collect();
+fn run(reader: &Reader, config: &Config, jobs: Vec<Job>, brakes: &Brakes) -> Result<Vec<Option<Done>>> {
     let mut order = Order::new(jobs, environ::parallel());
     order.env = Some(environ::of_person(reader.root(), config, &[])?);
     order.spare.clone_from(&config.spare);
-    let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |at, done| results[at] = Some(done));
-    ran.map_err(|error| Failure::new(format!("the sensors could not be run: {error}")))?;
-    Ok(results)
+    brakes.run(&order).map_err(|error| Failure::new(format!("the sensors could not be run: {error}")))
 }
 
 /// The checks of all goals that can be read.
@@ -309,14 +405,19 @@ pub(crate) fn unusable(problem: &str) -> Reading {
 }
 
 /// Runs one script as the loop would and gives its reading.
-pub(crate) fn read_once(reader: &Reader, config: &Config, script: &Path, head: &str) -> Result<Reading> {
+pub(crate) fn read_once(
+    reader: &Reader,
+    config: &Config,
+    (script, head): (&Path, &str),
+    brakes: &Brakes,
+) -> Result<Reading> {
     let now = clock::now();
     let header = match header::parse(head) {
         Ok(header) => header,
         Err(problem) => return Ok(cannot(problem, None, &now)),
     };
     let job = sensor_job(vec![script.as_os_str().to_owned()], reader.root(), &header, config);
-    let done = run(reader, config, vec![job])?.pop().flatten();
+    let done = run(reader, config, vec![job], brakes)?.pop().flatten();
     let done = done.ok_or_else(|| Failure::new("the sensor gave no result"))?;
     Ok(read(&done, &header, config, || None, &now))
 }

@@ -6,29 +6,45 @@ use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
 use looop_store::Reader;
 
+use super::brakes::Brakes;
 use super::sense;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
 /// Runs a script from a folder of its own and tells what is wrong with it, if something is.
-pub(crate) fn problem(reader: &Reader, config: &Config, script: &[u8], beat: u64) -> Option<String> {
-    match tried(reader, config, script, beat) {
+pub(crate) fn problem(
+    reader: &Reader,
+    config: &Config,
+    (script, beat): (&[u8], u64),
+    brakes: &Brakes,
+) -> Option<String> {
+    match tried(reader, config, (script, beat), brakes) {
         Ok(None) => None,
         Ok(Some(problem)) => Some(problem),
         Err(failure) => Some(failure.error),
     }
 }
 
-fn tried(reader: &Reader, config: &Config, script: &[u8], beat: u64) -> Result<Option<String>> {
+fn tried(
+    reader: &Reader,
+    config: &Config,
+    (script, beat): (&[u8], u64),
+    brakes: &Brakes,
+) -> Result<Option<String>> {
     let folder = reader.path("scratch").join(format!(".trial-{beat}"));
     // A crash may have left one behind.
     drop(std::fs::remove_dir_all(&folder));
-    let result = run(reader, config, script, &folder);
+    let result = run(reader, config, (script, &folder), brakes);
     drop(std::fs::remove_dir_all(&folder));
     result
 }
 
-fn run(reader: &Reader, config: &Config, script: &[u8], folder: &std::path::Path) -> Result<Option<String>> {
+fn run(
+    reader: &Reader,
+    config: &Config,
+    (script, folder): (&[u8], &std::path::Path),
+    brakes: &Brakes,
+) -> Result<Option<String>> {
     let failed = |error: std::io::Error| Failure::new(format!("the sensor could not be tried: {error}"));
     DirBuilder::new().mode(0o700).create(folder).map_err(failed)?;
     let path = folder.join("sensor");
@@ -37,7 +53,7 @@ fn run(reader: &Reader, config: &Config, script: &[u8], folder: &std::path::Path
     file.set_permissions(std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
     drop(file);
     let head = String::from_utf8_lossy(&script[..script.len().min(8 << 10)]).into_owned();
-    let reading = sense::read_once(reader, config, &path, &head)?;
+    let reading = sense::read_once(reader, config, (&path, &head), brakes)?;
     if !reading.failed {
         return Ok(None);
     }

@@ -1,14 +1,26 @@
 //! Looking for what is wrong.
 
+use std::path::Path;
+
+use looop_core::engine::io::PulseView;
 use looop_core::model::goal;
+use looop_core::time::minute_text;
 use looop_core::world::observation::{Docs, ScheduleDoc};
 use looop_store::Reader;
 use looop_store::docs::DocsCache;
 use serde::Serialize;
 
 use super::Place;
+use super::submit::{self, Holder};
 use crate::clock;
 use crate::config::Decider;
+use crate::hands::environ;
+
+/// With fewer the loop, and a verb or two that wait, may have to look instead of being told.
+#[cfg(target_os = "linux")]
+const LEAST_INSTANCES: u64 = 64;
+#[cfg(target_os = "linux")]
+const LEAST_WATCHES: u64 = 1024;
 
 /// One finding; without a fix all is well.
 #[derive(Debug, Serialize)]
@@ -35,6 +47,8 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
         Ok(reader) => profile(&reader, &mut findings),
         Err(failure) => findings.push(wrong("profile", failure.error, failure.hint.unwrap_or_default())),
     }
+    pulse(place, &mut findings);
+    findings.extend(inotify());
     clock_finding(&mut findings);
     space(place, &mut findings);
     findings
@@ -158,6 +172,72 @@ fn docs(docs: &Docs, findings: &mut Vec<Finding>) {
             findings.push(wrong("schedule", error.clone(), "mend or remove it"));
         }
     }
+}
+
+fn pulse(place: &Place, findings: &mut Vec<Finding>) {
+    let what = "pulse";
+    // A profile that does not open is a finding of its own.
+    let Ok(_) = place.reader() else { return };
+    findings.push(match submit::holder(place) {
+        Ok(Holder::Nobody) => fine(what, "none runs; looop up starts one"),
+        Ok(Holder::Verb(pid)) => fine(what, format!("none runs; process {pid} works on the profile")),
+        Ok(Holder::Pulse(view)) => {
+            let up =
+                format!("process {}, up since {}", view.pid, minute_text(view.since, &clock::now().zone));
+            if is_older(&view) {
+                let state = format!("{up}, runs another looop ({}) than this one", view.version);
+                wrong(what, state, "looop up --restart")
+            } else {
+                fine(what, up)
+            }
+        }
+        Err(failure) => wrong(what, failure.error, failure.hint.unwrap_or_default()),
+    });
+}
+
+/// Whether a pulse runs another program than the one that is on the disk now.
+fn is_older(view: &PulseView) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |path: &Path| path.metadata().ok().map(|meta| (meta.dev(), meta.ino()));
+    let disk = environ::bin();
+    let image = identity(Path::new(&format!("/proc/{}/exe", view.pid)));
+    let replaced = match (&disk, image) {
+        (Some(disk), Some(image)) => identity(disk).is_some_and(|disk| disk != image),
+        (Some(disk), None) => {
+            disk.metadata().is_ok_and(|meta| meta.mtime().saturating_mul(1000) > view.since)
+        }
+        (None, _) => false,
+    };
+    replaced || view.version != env!("CARGO_PKG_VERSION")
+}
+
+/// Whether the kernel lets us wait for files: a user has only so many instances and watches.
+#[cfg(target_os = "linux")]
+fn inotify() -> Option<Finding> {
+    use rustix::fs::inotify::{self, CreateFlags};
+    let limit = |name: &str| -> Option<u64> {
+        std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).ok()?.trim().parse().ok()
+    };
+    let (instances, watches) = (limit("max_user_instances")?, limit("max_user_watches")?);
+    let state = format!("{instances} instances and {watches} watches a user");
+    Some(if inotify::init(CreateFlags::CLOEXEC).is_err() {
+        wrong(
+            "inotify",
+            format!("no instance is left; {state}"),
+            "sudo sysctl fs.inotify.max_user_instances=1024",
+        )
+    } else if instances < LEAST_INSTANCES {
+        wrong("inotify", state, "sudo sysctl fs.inotify.max_user_instances=1024")
+    } else if watches < LEAST_WATCHES {
+        wrong("inotify", state, "sudo sysctl fs.inotify.max_user_watches=65536")
+    } else {
+        fine("inotify", state)
+    })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn inotify() -> Option<Finding> {
+    None
 }
 
 fn clock_finding(findings: &mut Vec<Finding>) {

@@ -228,9 +228,11 @@ impl Log {
         let since = wanted.since.unwrap_or(0).max(self.extent.end);
         let target = match &self.source {
             Source::Session(target, _) => target.clone(),
-            Source::Pulse(path, _) => {
+            Source::Pulse(path, file) => {
+                let file = file.try_clone().map_err(|error| unreadable(path, &error))?;
                 let path = path.clone();
-                return super::pulse_log::follow(&path, since, &mut |bytes| self.fresh(bytes, wanted, show));
+                let mut fresh = |bytes: &[u8]| self.fresh(bytes, wanted, show);
+                return super::pulse_log::follow(&path, file, since, &mut fresh);
             }
         };
         let failed = |error| target.failure(error);

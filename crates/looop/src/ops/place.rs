@@ -1,5 +1,6 @@
 //! Where the profile is.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use looop_core::model::name::Name;
@@ -38,6 +39,13 @@ impl Place {
     /// Opens the profile for reading. Nothing is created.
     pub(crate) fn reader(&self) -> Result<Reader> {
         Reader::open(&self.data).map_err(|error| open_failure(&error))
+    }
+
+    /// Whether a profile that was opened is still the one at this place.
+    pub(crate) fn holds(&self, reader: &Reader) -> bool {
+        let here = std::fs::metadata(&self.data).map(|meta| u128::from(meta.ino()));
+        let opened = reader.disk().stat("").value().map(|meta| meta.inode);
+        here.is_ok_and(|here| Some(here) == opened)
     }
 
     /// Loads the configuration; what it warns of goes to stderr.

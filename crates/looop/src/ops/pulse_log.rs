@@ -15,33 +15,42 @@ const LOOK_AGAIN: Duration = Duration::from_secs(10);
 /// How often one looks where events cannot be had.
 const LOOK_OFTEN: Duration = Duration::from_millis(500);
 
-/// Gives what is appended from an offset on, for ever. A file that was put in its place is read from its start.
-pub(super) fn follow(path: &Path, from: u64, show: &mut dyn FnMut(&[u8])) -> Result<()> {
+/// Gives what is appended to an open file from an offset on, for ever. A file that was put in its place is read from its
+/// start, once the old one is read to its end.
+pub(super) fn follow(path: &Path, mut file: File, from: u64, show: &mut dyn FnMut(&[u8])) -> Result<()> {
     let failed = |error: io::Error| Failure::new(format!("{} cannot be followed: {error}", path.display()));
     let growth = Growth::of(path);
-    let mut file = File::open(path).map_err(failed)?;
     let (mut at, mut piece) = (from, vec![0; PIECE]);
     loop {
-        let count = file.read_at(&mut piece, at).map_err(failed)?;
-        if count > 0 {
+        // Who writes goes on in the new file once there is one: what is read after it was seen is all of the old one.
+        let next = replaced(path, &file).map_err(failed)?;
+        loop {
+            let count = file.read_at(&mut piece, at).map_err(failed)?;
+            if count == 0 {
+                break;
+            }
             show(&piece[..count]);
             at += count as u64;
-            continue;
         }
-        match File::open(path) {
-            Ok(now) if identity(&now).map_err(failed)? != identity(&file).map_err(failed)? => {
-                (file, at) = (now, 0);
-            }
-            Ok(now) if now.metadata().map_err(failed)?.len() < at => at = 0,
-            Ok(_) => growth.wait(),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => growth.wait(),
-            Err(error) => return Err(failed(error)),
+        if let Some(next) = next {
+            (file, at) = (next, 0);
+            growth.watch(path);
+        } else if file.metadata().map_err(failed)?.len() < at {
+            at = 0;
+        } else {
+            growth.wait();
         }
     }
 }
 
-fn identity(file: &File) -> io::Result<(u64, u64)> {
-    file.metadata().map(|meta| (meta.dev(), meta.ino()))
+/// The file that stands in the place of this one. While there is none, somebody is about to make it.
+fn replaced(path: &Path, file: &File) -> io::Result<Option<File>> {
+    let identity = |file: &File| file.metadata().map(|meta| (meta.dev(), meta.ino()));
+    match File::open(path) {
+        Ok(now) => Ok((identity(&now)? != identity(file)?).then_some(now)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Waits for a file to grow or to be replaced, by the kernel's word where it gives it.
@@ -59,10 +68,20 @@ impl Growth {
             let fd = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?;
             let folder = path.parent().unwrap_or(Path::new("."));
             inotify::add_watch(&fd, folder, WatchFlags::CREATE | WatchFlags::MOVED_TO)?;
-            inotify::add_watch(&fd, path, WatchFlags::MODIFY | WatchFlags::MOVE_SELF)?;
             Ok(fd)
         };
-        Self { events: watch().ok() }
+        let growth = Self { events: watch().ok() };
+        growth.watch(path);
+        growth
+    }
+
+    /// Watches the file that is there now. One that is not there comes by an event of its folder; one that cannot be
+    /// watched is looked at every now and then.
+    fn watch(&self, path: &Path) {
+        use rustix::fs::inotify::{self, WatchFlags};
+        if let Some(events) = &self.events {
+            inotify::add_watch(events, path, WatchFlags::MODIFY | WatchFlags::MOVE_SELF).ok();
+        }
     }
 
     fn wait(&self) {
@@ -81,6 +100,10 @@ impl Growth {
         Self {}
     }
 
+    #[expect(clippy::unused_self, reason = "where there are events it has something to do")]
+    fn watch(&self, _path: &Path) {}
+
+    #[expect(clippy::unused_self, reason = "where there are events it has something to wait for")]
     fn wait(&self) {
         std::thread::sleep(LOOK_OFTEN);
     }

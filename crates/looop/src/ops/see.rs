@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
+use std::time::Duration;
 
+use looop_core::engine::io::{PulseView, Reply, Request};
 use looop_core::ledger::state::Ledger;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
@@ -22,9 +24,12 @@ use crate::clock;
 use crate::config::{Decider, Loaded};
 use crate::failure::Result;
 use crate::hands::fleet;
+use crate::pulse::client;
 use crate::pulse::open::log_failure;
 use crate::setup::limits;
 
+/// How long a lock holder may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// The readings that the loop takes of itself.
 const PROBES: [&str; 5] = ["sys-goals", "sys-asks", "sys-schedules", "sys-sessions", "sys-claims"];
 
@@ -109,11 +114,20 @@ impl Seen {
         let mut status = status(&self.ledger, &self.observation, &self.readings, &self.now, &limits);
         status.deciders = self.config.config.decider_chain().iter().map(word).collect();
         status.holder = holder(&self.reader);
+        status.pulse = status.holder.and_then(|_| self.pulse());
         status.broken.extend(self.observation.docs.schedules.values().filter_map(|doc| match doc {
             ScheduleDoc::Broken { error, .. } => Some(error.clone()),
             ScheduleDoc::Good { .. } => None,
         }));
         status
+    }
+}
+
+impl Seen {
+    /// The loop, if it holds the lock and says so at once.
+    fn pulse(&self) -> Option<PulseView> {
+        let asked = client::call_within(self.reader.root(), &Request::Pulse { seen: false }, PATIENCE);
+        if let Ok(Some(Reply::Pulse(view))) = asked { Some(view).filter(|view| view.loops) } else { None }
     }
 }
 
@@ -124,15 +138,30 @@ fn word(decider: &Decider) -> String {
     }
 }
 
-/// Who holds the lock. It is looked at without being made or written; sharing it for an instant disturbs nobody, since
-/// a verb that finds it held tries again.
-fn holder(reader: &Reader) -> Option<u32> {
+/// Who holds the lock, as far as they said.
+pub(super) fn holder(reader: &Reader) -> Option<u32> {
+    if let Lock::Held(pid) = lock(reader) { pid } else { None }
+}
+
+/// How the lock stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lock {
+    Free,
+    /// It is held, by whom as far as they said.
+    Held(Option<u32>),
+}
+
+/// Looks how the lock stands. It is looked at without being made or written; sharing it
+/// for an instant disturbs nobody, since a verb that finds it held tries again.
+pub(super) fn lock(reader: &Reader) -> Lock {
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let opened =
         File::options().read(true).custom_flags(flags.bits().cast_signed()).open(reader.path("lock"));
-    let lock = opened.ok().filter(|lock| lock.metadata().is_ok_and(|meta| meta.is_file()))?;
-    let Err(TryLockError::WouldBlock) = lock.try_lock_shared() else { return None };
+    let regular = opened.ok().filter(|lock| lock.metadata().is_ok_and(|meta| meta.is_file()));
+    let Some(lock) = regular else { return Lock::Free };
+    let Err(TryLockError::WouldBlock) = lock.try_lock_shared() else { return Lock::Free };
     let mut text = String::new();
-    lock.take(32).read_to_string(&mut text).ok()?;
-    text.trim().parse().ok()
+    // What is no number is no name.
+    drop(lock.take(32).read_to_string(&mut text));
+    Lock::Held(text.trim().parse().ok())
 }

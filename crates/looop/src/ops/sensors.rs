@@ -6,6 +6,7 @@ use looop_store::docs::DocsCache;
 use super::Place;
 use crate::clock;
 use crate::failure::{Failure, Result};
+use crate::hands::brakes::Brakes;
 use crate::hands::sense;
 
 /// A sensor's script.
@@ -26,7 +27,7 @@ pub(crate) fn try_out(place: &Place, name: &str) -> Result<Reading> {
         return Ok(sense::unusable(problem));
     }
     let path = reader.path("sensors").join(&sensor.files[0]);
-    sense::read_once(&reader, &config.config, &path, &sensor.head)
+    sense::read_once(&reader, &config.config, (&path, &sensor.head), &Brakes::default())
 }
 
 fn none(name: &str) -> Failure {

@@ -110,6 +110,12 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
         | Entry::Pruned { .. }
+        | Entry::ScheduleDue { .. }
+        | Entry::ConfigError { .. }
+        | Entry::ConfigMended
+        | Entry::Notified { .. }
+        | Entry::Undelivered { .. }
+        | Entry::Delivered { .. }
         | Entry::Flapping { .. }
         | Entry::Asked { .. }
         | Entry::Answered { .. }

@@ -3,6 +3,7 @@
 use std::io::BufReader;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::Duration;
 
 use looop_core::engine::io::{Reply, Request};
 use looop_core::ledger::entry::Line;
@@ -12,7 +13,24 @@ use crate::failure::{Failure, Result};
 
 /// Sends a request to the lock holder. `None`: nobody listens there (yet, or any more) and nothing was begun.
 pub(crate) fn call(data: &Path, request: &Request, on_line: &mut dyn FnMut(&Line)) -> Result<Option<Reply>> {
-    let Ok(mut stream) = connect(data) else { return Ok(None) };
+    let Ok(stream) = connect(data) else { return Ok(None) };
+    converse(stream, request, on_line)
+}
+
+/// The same for a question that is answered at once: a holder that says nothing for this long is given up, as if it
+/// had ended.
+pub(crate) fn call_within(data: &Path, request: &Request, patience: Duration) -> Result<Option<Reply>> {
+    let Ok(stream) = connect(data) else { return Ok(None) };
+    let bounded = stream.set_read_timeout(Some(patience)).and(stream.set_write_timeout(Some(patience)));
+    bounded.map_err(|error| Failure::new(format!("the lock holder cannot be asked: {error}")))?;
+    converse(stream, request, &mut |_| {})
+}
+
+fn converse(
+    mut stream: UnixStream,
+    request: &Request,
+    on_line: &mut dyn FnMut(&Line),
+) -> Result<Option<Reply>> {
     if send(&mut stream, &Call { v: VERSION, request: request.clone() }).is_err() {
         return Ok(None);
     }

@@ -1,13 +1,15 @@
 //! The control socket, served by whoever holds the lock.
 
 use std::io::BufReader;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::inbox::{Message, Said, post};
+use super::inbox::{Message, Poster, Said, post};
 use super::wire::{Call, VERSION, What, Word, receive, send};
 use crate::failure::{Failure, Result};
 
@@ -17,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The bound socket; it goes with the lock.
 pub(super) struct Control {
     path: PathBuf,
+    /// Which file it is.
+    file: Option<(u64, u64)>,
+    listener: UnixListener,
     door: Door,
 }
 
@@ -59,8 +64,8 @@ impl Door {
 }
 
 impl Control {
-    /// Binds the socket and serves it in the background.
-    pub(super) fn serve(data: &Path, sender: Sender<Message>) -> Result<Self> {
+    /// Binds the socket.
+    pub(super) fn bind(data: &Path) -> Result<Self> {
         let path = data.join("sock");
         let failed = |what: &str, error: std::io::Error| {
             Failure::new(format!("the control socket {} cannot be {what}: {error}", path.display()))
@@ -72,25 +77,53 @@ impl Control {
             Ok(()) | Err(_) => {}
         }
         let listener = bind(data).map_err(|error| failed("bound", error))?;
-        let (door, threads) = (Door::default(), std::thread::Builder::new().name("control".to_owned()));
-        let open = door.clone();
-        let serving = threads.spawn(move || accept(&listener, &sender, &open));
-        serving.map_err(|error| failed("served", error))?;
-        Ok(Self { path, door })
+        listener.set_nonblocking(true).map_err(|error| failed("served", error))?;
+        let file = file(&path);
+        Ok(Self { path, file, listener, door: Door::default() })
+    }
+
+    /// Lets in everybody who waits at the door. Each is heard and answered in a thread of its own, so that nobody who
+    /// is slow delays the loop.
+    pub(super) fn welcome(&self, poster: &Poster) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            let (poster, door) = (poster.clone(), self.door.clone());
+            let serving = std::thread::Builder::new().name("request".to_owned());
+            // A verb that cannot be served sees its connection end and tries again.
+            drop(serving.spawn(move || drop(serve(stream, &poster, &door))));
+        }
     }
 
     /// Takes the socket away and waits until everybody who was heard has their answer. The inbox is gone by then, so
     /// that who comes too late is told to ask again.
     pub(super) fn leave(self) {
-        drop(std::fs::remove_file(&self.path));
+        self.remove();
         self.door.close();
+    }
+
+    /// Removes the socket. In a profile that was replaced meanwhile, somebody else's is in its place.
+    fn remove(&self) {
+        if file(&self.path) == self.file {
+            // The next lock holder replaces what cannot be removed.
+            drop(std::fs::remove_file(&self.path));
+        }
+    }
+}
+
+/// Which file is there, if one is.
+fn file(path: &Path) -> Option<(u64, u64)> {
+    let meta = std::fs::symlink_metadata(path).ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
+impl AsFd for Control {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
     }
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        // The next lock holder replaces what cannot be removed.
-        drop(std::fs::remove_file(&self.path));
+        self.remove();
     }
 }
 
@@ -115,17 +148,8 @@ fn bind(data: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn accept(listener: &UnixListener, sender: &Sender<Message>, door: &Door) {
-    for stream in listener.incoming() {
-        let Ok(stream) = stream else { continue };
-        let (sender, door) = (sender.clone(), door.clone());
-        let serving = std::thread::Builder::new().name("request".to_owned());
-        // A verb that cannot be served sees its connection end and tries again.
-        drop(serving.spawn(move || drop(serve(stream, &sender, &door))));
-    }
-}
-
-fn serve(mut stream: UnixStream, sender: &Sender<Message>, door: &Door) -> std::io::Result<()> {
+fn serve(mut stream: UnixStream, poster: &Poster, door: &Door) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -147,7 +171,7 @@ fn serve(mut stream: UnixStream, sender: &Sender<Message>, door: &Door) -> std::
     let (said, heard) = channel();
     let answered =
         send(&mut stream, &Word { v: VERSION, what: What::Heard(std::process::id()) }).and_then(|()| {
-            post(sender, Message::Asked(Box::new(call.request), said));
+            post(poster, Message::Asked(Box::new(call.request), said));
             answer(&mut stream, &heard)
         });
     door.leave();

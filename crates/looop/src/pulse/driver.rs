@@ -1,36 +1,32 @@
 //! The driver: feeds the engine what comes in and does what it says.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use looop_core::engine::io::{Effect, Event, Reply, Request, RequestId};
+use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId};
 use looop_core::engine::machine::Engine;
+use looop_core::engine::wake::Alarm;
 use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{BeatId, Plan};
-use looop_core::world::observation::Docs;
+use looop_core::world::observation::{Docs, Scope};
 use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Reader, Writer};
 use serde_json::Value;
 
 use super::control::Control;
-use super::inbox::{Inbox, Message, Said};
-use super::open::log_failure;
-use super::signals;
+use super::ear::Ear;
+use super::inbox::{Message, Said};
+use super::open::Manner;
 use crate::clock;
-use crate::config::{self, Config, Env, Loaded};
-use crate::failure::{Failure, Result};
+use crate::config::Config;
+use crate::failure::Failure;
+use crate::hands::brakes::Brakes;
 use crate::hands::fleet;
-use crate::hands::sense::Sensed;
-use crate::setup::setup;
-
-/// First wait for a log that cannot be written.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-/// Longest wait between two tries of a log that cannot be written.
-const LONGEST_RETRY: Duration = Duration::from_mins(1);
+use crate::hands::sense::{Known, Open, Sensed};
 
 /// The lock holder at work.
 pub(crate) struct Driver {
@@ -41,10 +37,13 @@ pub(crate) struct Driver {
     pub(super) log: Log,
     pub(super) engine: Engine,
     pub(super) config: Arc<Config>,
-    pub(super) inbox: Inbox,
+    pub(super) ear: Ear,
+    pub(super) manner: Manner,
+    /// Ends batches early.
+    pub(super) brakes: Brakes,
     pub(super) cache: DocsCache,
-    /// The sensing pass's own cache; absent while a pass is under way.
-    pub(super) sense_cache: Option<DocsCache>,
+    /// What the last looks found out.
+    pub(super) known: Known,
     /// Sensors whose readings the last pass took anew and that have an interval.
     pub(super) renewed: Vec<String>,
     /// What is known of the sessions of workers.
@@ -56,6 +55,8 @@ pub(crate) struct Driver {
     /// Verbs that wait for a reply.
     pub(super) waiting: BTreeMap<u64, Sender<Said>>,
     pub(super) asked: u64,
+    /// Notices that are being sent.
+    pub(super) sending: usize,
     /// The sensor that is being tried.
     pub(super) trying: Option<(BeatId, Box<Plan>)>,
     /// Whether a journal line could not be written.
@@ -66,6 +67,23 @@ pub(crate) struct Driver {
     pub(super) warned: String,
     /// Who sees every line, besides the verbs that wait.
     pub(super) watcher: Option<Sender<Line>>,
+    /// When the loop looks next by itself.
+    pub(super) alarm: Alarm,
+    /// Since when it runs, and when it last looked at the whole world.
+    pub(super) since: i64,
+    pub(super) looked: Option<i64>,
+    /// Who wants to know once the world has been looked at.
+    pub(super) curious: Vec<Sender<Said>>,
+    /// Since when it is ending, by the boot-time clock.
+    pub(super) ending: Option<u64>,
+    /// When the first of two interrupts came, by the boot-time clock.
+    pub(super) interrupted: Option<u64>,
+    /// Whether what was only needed to start was let go of.
+    pub(super) settled: bool,
+    /// Whether a spinner stands on the terminal's line.
+    pub(super) spins: bool,
+    /// Which lock file is ours.
+    pub(super) lock: Option<(u64, u64)>,
     /// Why the loop has ended, if it has.
     pub(super) exited: Option<String>,
 }
@@ -82,7 +100,7 @@ impl From<Failure> for Halt {
     }
 }
 
-fn halt_failure(halt: Halt) -> Failure {
+pub(super) fn halt_failure(halt: Halt) -> Failure {
     match halt {
         Halt::Log(AppendError::Write(error)) => {
             let hint = if error.is_full() {
@@ -99,151 +117,6 @@ fn halt_failure(halt: Halt) -> Failure {
 }
 
 impl Driver {
-    /// Runs one request to its end; also serves what others want meanwhile.
-    pub(crate) fn request(mut self, request: Request, on_line: &mut dyn FnMut(&Line)) -> Result<Reply> {
-        let (watcher, lines) = channel();
-        let (said, replies) = channel();
-        // What is recovered before our own turn is shown too.
-        self.watcher = Some(watcher);
-        let mut ours = Some((request, said));
-        let mut reply = None;
-        loop {
-            self.drain().map_err(halt_failure)?;
-            if let Some((request, said)) = ours.take() {
-                self.receive(Message::Asked(Box::new(request), said)).map_err(halt_failure)?;
-                continue;
-            }
-            for line in lines.try_iter() {
-                on_line(&line);
-            }
-            for said in replies.try_iter() {
-                match said {
-                    Said::Line(_) | Said::Taken | Said::Again => {}
-                    Said::Reply(said) => reply = Some(*said),
-                }
-            }
-            if let Some(reason) = self.exited.clone() {
-                self.leave();
-                return Err(Failure::new(format!("ended by {reason}")));
-            }
-            if !self.engine.is_acting()
-                && let Some(reply) = reply.take()
-            {
-                self.leave();
-                return Ok(reply);
-            }
-            if let Some(message) = self.inbox.next(None) {
-                self.receive(message).map_err(halt_failure)?;
-            }
-        }
-    }
-
-    /// Runs the loop until it is ended.
-    pub(crate) fn forever(
-        mut self,
-        data: &std::path::Path,
-        env: &Env,
-        on_line: &mut dyn FnMut(&Line),
-    ) -> Result<()> {
-        let (watcher, heard) = channel();
-        self.watcher = Some(watcher);
-        self.events.push_back(Event::Woke(Cause::Start));
-        loop {
-            match self.turn() {
-                Ok(()) => {}
-                Err(Halt::Log(error)) => self.reopen(&error)?,
-                Err(Halt::Other(failure)) => return Err(failure),
-            }
-            for line in heard.try_iter() {
-                on_line(&line);
-            }
-            if self.exited.is_some() {
-                self.leave();
-                return Ok(());
-            }
-            if self.engine.is_idle() {
-                self.reload(data, env);
-            }
-        }
-    }
-
-    /// Lets go of the profile. No move is under way: whoever still waits wants a beat, and can ask the next holder,
-    /// which finds the decide under way and waits for it.
-    fn leave(self) {
-        let Self { inbox, control, writer, waiting, .. } = self;
-        for sender in waiting.into_values() {
-            drop(sender.send(Said::Again));
-        }
-        drop(inbox);
-        control.leave();
-        drop(writer);
-    }
-
-    /// One turn: what is at hand, then one message or the end of the interval.
-    fn turn(&mut self) -> std::result::Result<(), Halt> {
-        self.drain()?;
-        if self.exited.is_some() {
-            return Ok(());
-        }
-        let now = clock::now();
-        let idle = self.engine.ledger().skipped.is_some();
-        let works = self.engine.ledger().workers.values().any(|worker| worker.ended.is_none());
-        let interval = match (idle, works) {
-            (_, true) => self.config.active_interval,
-            (true, false) => self.config.interval,
-            (false, false) => self.config.busy_interval,
-        };
-        self.reap_hosts();
-        let wait = self.engine.next_look(interval, &now);
-        if let Some(message) = self.inbox.next(Some(wait)) {
-            return self.receive(message);
-        }
-        self.events.push_back(Event::Woke(Cause::Timer));
-        self.drain()
-    }
-
-    /// After a failed append nothing acts: the log is opened again, with growing gaps, and said once.
-    fn reopen(&mut self, error: &AppendError) -> Result<()> {
-        if self.retry.is_none() {
-            let cause = if let AppendError::Write(error) = error { error.text() } else { error.to_string() };
-            self.warn(&format!("the log cannot be written ({cause}); trying again until it can"));
-        }
-        self.events.clear();
-        self.waiting.clear();
-        self.trying = None;
-        loop {
-            // Signals still end the loop while it waits; everything else is found again after the replay.
-            let gap = self.retry.unwrap_or(FIRST_RETRY);
-            if let Some(Message::Signal(signal)) = self.inbox.next(Some(gap)) {
-                self.exited = Some(signals::name(signal).to_owned());
-                return Ok(());
-            }
-            self.retry = Some((gap * 2).min(LONGEST_RETRY));
-            match self.log.reopen() {
-                Ok((ledger, _)) => {
-                    self.engine = Engine::new(ledger, setup(&self.config));
-                    self.opened();
-                    self.events.push_back(Event::Woke(Cause::Start));
-                    return Ok(());
-                }
-                Err(error) if error.is_passing() => {}
-                Err(error) => return Err(log_failure(&error)),
-            }
-        }
-    }
-
-    /// Takes over a changed configuration. A broken one is said, and the last good one is kept.
-    fn reload(&mut self, data: &std::path::Path, env: &Env) {
-        match config::load(data, env) {
-            Ok(Loaded { config, .. }) if config != *self.config => {
-                self.engine.configure(setup(&config));
-                self.config = Arc::new(config);
-            }
-            Ok(_) => {}
-            Err(error) => self.warn(&format!("{error}; going on with the last good configuration")),
-        }
-    }
-
     /// The first event after a replay.
     pub(super) fn opened(&mut self) {
         let docs = self.engine.is_busy().then(|| Box::new(self.docs(None)));
@@ -257,13 +130,18 @@ impl Driver {
         Ok(())
     }
 
-    fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
+    pub(super) fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
+        // After a move the loop looks again at once, as far as that costs nothing.
+        let moved = self.manner.loops && matches!(event, Event::Acted(..));
         let effects = self.engine.step(event, &clock::now());
         for effect in effects {
             if let Effect::Log(line) = &effect {
                 self.append(line)?;
             }
             self.perform(effect)?;
+        }
+        if moved {
+            self.events.push_back(Event::Woke(Cause::Followup));
         }
         if self.log.is_full() {
             self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?;
@@ -282,9 +160,13 @@ impl Driver {
         Ok(())
     }
 
-    fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
+    pub(super) fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
         match message {
             Message::Sensed(sensed) => self.sensed(*sensed),
+            Message::Cleared(problems) => {
+                let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
+                self.events.push_back(Event::Cleared(fleet, problems));
+            }
             Message::Decided(run, record) => {
                 let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
                 self.events.push_back(Event::Decided(run, record, Box::new(docs)));
@@ -297,33 +179,80 @@ impl Driver {
             Message::Worked(beat, outcome, launched) => self.worked(beat, outcome, launched),
             Message::Pruned(id, gone, kept) => self.events.push_back(Event::Pruned(id, gone, kept)),
             Message::ActNeverRan(beat) => self.events.push_back(Event::ActNeverRan(beat)),
+            Message::Sent(key, results) => {
+                self.sending = self.sending.saturating_sub(1);
+                self.events.push_back(Event::Notified(key, results));
+            }
             Message::Tried(beat, problem) => self.tried(beat, problem),
-            Message::Asked(request, sender) => {
-                self.asked += 1;
-                drop(sender.send(Said::Taken));
-                self.waiting.insert(self.asked, sender);
-                self.ask(RequestId(self.asked), *request);
-            }
-            Message::Signal(signal) => {
-                self.exited_by(signal);
-            }
+            Message::Asked(request, sender) => self.asked(*request, sender),
         }
         self.drain()
     }
 
     /// Takes in what a pass saw.
     pub(super) fn sensed(&mut self, sensed: Sensed) {
-        self.sense_cache = Some(sensed.cache);
-        self.renewed = sensed.renewed;
-        self.events.push_back(match sensed.seen {
+        let open = self.open(BTreeSet::new());
+        let fleet = fleet::look(&self.reader, &mut self.roll);
+        let place = (&self.reader, &mut self.cache);
+        let looked = sensed.conclude(place, &self.config, &mut self.known, (fleet, &open));
+        if looked.scope == Scope::Full {
+            self.renewed = looked.renewed;
+            self.looked = Some(clock::now().wall);
+        }
+        self.events.push_back(match looked.seen {
             Ok(seen) => Event::Sensed(Box::new(seen)),
-            Err(failure) => Event::Blind(failure.error),
+            Err(failure) => Event::Blind(failure.error, looked.scope),
         });
     }
 
-    fn exited_by(&mut self, signal: i32) {
-        let name = signals::name(signal).to_owned();
-        self.events.push_back(Event::Stop(name));
+    /// What the loop has open and wants to hear about.
+    pub(super) fn open(&self, stale: BTreeSet<String>) -> Open {
+        let ledger = self.engine.ledger();
+        let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
+        let running = running.filter_map(|(session, record)| Some((session.clone(), record.goal.clone()?)));
+        Open {
+            unproven: self.engine.unproven(),
+            running: running.collect(),
+            asks: ledger.asks.keys().cloned().collect(),
+            stale,
+            early: false,
+        }
+    }
+
+    /// A verb wants something.
+    fn asked(&mut self, request: Request, sender: Sender<Said>) {
+        drop(sender.send(Said::Taken));
+        if let Request::Pulse { seen } = request {
+            self.curious.push(sender);
+            return self.introduce(!seen);
+        }
+        if let Request::Down { .. } = request {
+            self.brake();
+        }
+        self.asked += 1;
+        self.waiting.insert(self.asked, sender);
+        self.ask(RequestId(self.asked), request);
+    }
+
+    /// Says who holds the lock to those who want to know, once there is something to say.
+    pub(super) fn introduce(&mut self, at_once: bool) {
+        if self.curious.is_empty() || !at_once && self.engine.looked() == 0 {
+            return;
+        }
+        let now = clock::now();
+        let view = PulseView {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            loops: self.manner.loops,
+            detached: self.manner.detached,
+            since: self.since,
+            looked: self.looked,
+            next: self.alarm.next(&now),
+        };
+        let last = if at_once { self.curious.len() - 1 } else { 0 };
+        for sender in self.curious.drain(last..) {
+            drop(sender.send(Said::Reply(Box::new(Reply::Pulse(view.clone())))));
+        }
     }
 
     /// Hands a request to the engine, with the policy files as they are now.
@@ -342,6 +271,9 @@ impl Driver {
             | Request::DryRun
             | Request::Pause { .. }
             | Request::Resume
+            | Request::Wake
+            | Request::Pulse { .. }
+            | Request::Down { .. }
             | Request::Dismiss { .. } => None,
         };
         self.events.push_back(Event::Asked(id, Box::new(request), docs));

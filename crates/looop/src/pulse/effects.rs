@@ -8,6 +8,8 @@ use looop_core::engine::io::{Effect, Event};
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan};
+use looop_core::notice::Notice;
+use looop_core::world::observation::Scope;
 use looop_core::world::reading::Reading;
 use looop_session::host;
 use looop_store::Recovered;
@@ -15,26 +17,26 @@ use looop_store::Recovered;
 use super::driver::{Driver, Halt};
 use super::inbox::{Message, Said, post};
 use crate::failure::Result;
+use crate::hands::notify::{self, Said as Told};
 use crate::hands::sense::{Open, Pass};
-use crate::hands::{act, decide, fleet, trial, upkeep};
+use crate::hands::{act, decide, fleet, labour, trial, upkeep};
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
         match effect {
             // The driver has appended it before.
             Effect::Log(_) => {}
-            Effect::Sense => self.sense()?,
+            Effect::Sense(scope, stale) => self.sense(scope, stale)?,
             Effect::Snapshots(readings) => self.snapshots(&readings),
             Effect::Decide(order) => {
-                if let Err(failure) = decide::start(&self.writer, &self.config, &order, &self.inbox.sender())
-                {
+                if let Err(failure) = decide::start(&self.writer, &self.config, &order, &self.ear.poster()) {
                     let kind = looop_core::ledger::entry::FailureKind::Runner;
                     let record = decide::failed(order.run, kind, failure.error);
-                    post(&self.inbox.sender(), Message::Decided(order.run, Box::new(record)));
+                    post(&self.ear.poster(), Message::Decided(order.run, Box::new(record)));
                 }
             }
             Effect::Adopt(run, session) => {
-                if decide::adopt(&self.reader, run, &session, &self.inbox.sender())? {
+                if decide::adopt(&self.reader, run, &session, &self.ear.poster())? {
                     self.warn(&format!(
                         "decide {run} of an earlier looop still runs; its decision will be taken"
                     ));
@@ -49,8 +51,10 @@ impl Driver {
                 }
             }
             Effect::End(session) => self.end(&session)?,
+            Effect::Clear => self.clear()?,
             Effect::Reap => self.reap(),
             Effect::Prune(id, sessions) => self.prune(id, sessions)?,
+            Effect::Notify(notice) => self.notify(*notice),
             Effect::Again(id, request) => self.ask(id, *request),
             Effect::Reply(id, reply) => {
                 // A verb that went away is not told any more.
@@ -61,6 +65,23 @@ impl Driver {
             Effect::Exit => self.exited = Some("a signal".to_owned()),
         }
         Ok(())
+    }
+
+    /// Sends a notice in the background; what came of it is heard later.
+    fn notify(&mut self, notice: Notice) {
+        self.sending += 1;
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
+        let brakes = self.brakes.clone();
+        let Notice { key, kind, id, message } = notice;
+        let (told, of) = (Told { kind: kind.word().to_owned(), id, message }, key.clone());
+        let started = act::spawn("notify", move || {
+            let results = notify::send(reader.root(), &config, &told, &brakes);
+            post(&sender, Message::Sent(of, results));
+        });
+        if let Err(failure) = started {
+            let results = notify::unsent(&self.config, &failure.error);
+            post(&self.ear.poster(), Message::Sent(key, results));
+        }
     }
 
     /// Writes a journal line. After one that could not be written, the journal is mended from the ledger, which has
@@ -77,31 +98,42 @@ impl Driver {
         }
     }
 
+    /// Catches up with journal lines that could not be written.
+    pub(super) fn mend_journal(&mut self) {
+        if self.journal_lags {
+            self.journal_lags = self.writer.mend_journal(self.engine.ledger()).is_err();
+        }
+    }
+
     /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
-    fn sense(&mut self) -> Result<()> {
-        let cache = self.sense_cache.take().unwrap_or_default();
-        let open = Open {
-            unproven: self.engine.unproven(),
-            asks: self.engine.ledger().asks.keys().cloned().collect(),
-        };
+    fn sense(&mut self, scope: Scope, stale: BTreeSet<String>) -> Result<()> {
+        let early = scope == Scope::Quick && self.engine.is_early();
+        let open = Open { early, ..self.open(stale) };
         let fleet = fleet::look(&self.reader, &mut self.roll);
         self.sweep_lost(&fleet);
-        let pass = match Pass::begin(&self.reader, &self.config, cache, (fleet, &open)) {
+        let place = (&self.reader, &mut self.cache);
+        let pass = match Pass::begin(place, &self.config, (scope, &self.known), (fleet, &open)) {
             Ok(pass) => pass,
             Err(failure) => {
-                self.events.push_back(Event::Blind(failure.error));
+                self.events.push_back(Event::Blind(failure.error, scope));
                 return Ok(());
             }
         };
+        let (reader, config, brakes) = (self.reader.clone(), self.config.clone(), self.brakes.clone());
         if pass.is_quiet() {
-            let sensed = pass.finish(&self.reader, &self.config);
-            self.sensed(sensed);
+            self.sensed(pass.run(&reader, &config, &brakes));
             return Ok(());
         }
-        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let sender = self.ear.poster();
         act::spawn("sense", move || {
-            post(&sender, Message::Sensed(Box::new(pass.finish(&reader, &config))));
+            post(&sender, Message::Sensed(Box::new(pass.run(&reader, &config, &brakes))));
         })
+    }
+
+    /// Ends all workers in the background.
+    fn clear(&mut self) -> Result<()> {
+        let (reader, sender) = (self.reader.clone(), self.ear.poster());
+        act::spawn("clear", move || post(&sender, Message::Cleared(labour::clear(&reader))))
     }
 
     fn snapshots(&mut self, readings: &BTreeMap<String, Reading>) {
@@ -129,7 +161,7 @@ impl Driver {
             (Act::Hosted { session }, _) => {
                 let session = session.clone();
                 let started =
-                    act::start(&self.reader, &self.config, (beat, &plan, &session), &self.inbox.sender());
+                    act::start(&self.reader, &self.config, (beat, &plan, &session), &self.ear.poster());
                 if let Err(failure) = started {
                     self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error)));
                 }
@@ -149,11 +181,12 @@ impl Driver {
     }
 
     fn try_sensor(&mut self, beat: BeatId, plan: Box<Plan>) {
-        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
+        let brakes = self.brakes.clone();
         let script = content(&plan).unwrap_or_default();
         self.trying = Some((beat, plan));
         let tried = act::spawn("trial", move || {
-            let problem = trial::problem(&reader, &config, &script, beat.0);
+            let problem = trial::problem(&reader, &config, (&script, beat.0), &brakes);
             post(&sender, Message::Tried(beat, problem));
         });
         if let Err(failure) = tried {
@@ -173,7 +206,7 @@ impl Driver {
     fn recover(&mut self, beat: BeatId, plan: Box<Plan>) -> Result<()> {
         match &plan.act {
             Act::Hosted { session } => {
-                if act::recover(&self.reader, beat, session, &self.inbox.sender())? {
+                if act::recover(&self.reader, (beat, &plan, session), &self.ear.poster())? {
                     self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
                 }
             }
@@ -210,7 +243,8 @@ impl Driver {
     /// Says something that is no result, once. If stderr is gone, nobody is left to tell.
     pub(super) fn warn(&mut self, text: &str) {
         if self.warned != text {
-            drop(writeln!(std::io::stderr().lock(), "looop: {text}"));
+            let clean = if self.spins { "\r\u{1b}[K" } else { "" };
+            drop(writeln!(std::io::stderr().lock(), "{clean}looop: {text}"));
             text.clone_into(&mut self.warned);
         }
     }

@@ -1,7 +1,10 @@
 //! The inbox: everything that reaches the loop comes through here, in the order in which it came.
 
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
 
 use looop_core::engine::io::{Record, Reply, Request, RequestId};
 use looop_core::ledger::entry::Line;
@@ -9,6 +12,7 @@ use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, RunId};
 use looop_session::Launched;
 
+use crate::hands::notify::Results;
 use crate::hands::sense::Sensed;
 
 /// What can reach the loop.
@@ -29,10 +33,12 @@ pub(crate) enum Message {
     Worked(BeatId, Outcome, Option<Launched>),
     /// What was kept of ended sessions was removed, or could not be.
     Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
+    /// The workers were ended, or what of them could not be.
+    Cleared(Vec<String>),
+    /// A notice was sent: of which need, and what each channel said against it.
+    Sent(String, Results),
     /// A verb wants something.
     Asked(Box<Request>, Sender<Said>),
-    /// A signal came.
-    Signal(i32),
 }
 
 /// What a verb is told.
@@ -48,33 +54,55 @@ pub(crate) enum Said {
     Reply(Box<Reply>),
 }
 
-/// Both ends of the channel.
+/// Both ends of the channel, and the bell that tells the poll of a message.
 pub(crate) struct Inbox {
-    sender: Sender<Message>,
+    poster: Poster,
     receiver: Receiver<Message>,
+    bell: UnixStream,
+}
+
+/// Whoever has something to say to the loop.
+#[derive(Clone)]
+pub(crate) struct Poster {
+    sender: Sender<Message>,
+    bell: Arc<UnixStream>,
 }
 
 impl Inbox {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new() -> std::io::Result<Self> {
         let (sender, receiver) = channel();
-        Self { sender, receiver }
+        let (heard, rung) = UnixStream::pair()?;
+        heard.set_nonblocking(true)?;
+        rung.set_nonblocking(true)?;
+        Ok(Self { poster: Poster { sender, bell: Arc::new(rung) }, receiver, bell: heard })
     }
 
-    pub(crate) fn sender(&self) -> Sender<Message> {
-        self.sender.clone()
+    pub(crate) fn poster(&self) -> Poster {
+        self.poster.clone()
     }
 
-    /// The next message, or nothing after so long. Without a limit it waits for ever.
-    pub(crate) fn next(&self, most: Option<Duration>) -> Option<Message> {
-        match most {
-            None => self.receiver.recv().ok(),
-            Some(most) => self.receiver.recv_timeout(most).ok(),
-        }
+    /// The next message that is there.
+    pub(super) fn take(&self) -> Option<Message> {
+        self.receiver.try_recv().ok()
+    }
+
+    /// Takes the rings of the bell; whoever does looks into the inbox afterwards.
+    pub(super) fn hush(&mut self) {
+        while self.bell.read(&mut [0; 256]).is_ok_and(|count| count > 0) {}
+    }
+}
+
+impl AsFd for Inbox {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 }
 
 /// Sends a message to the loop. If the loop has ended meanwhile, what a child did is found by the next lock holder, so
 /// nothing is lost by not being heard.
-pub(crate) fn post(sender: &Sender<Message>, message: Message) {
-    drop(sender.send(message));
+pub(crate) fn post(poster: &Poster, message: Message) {
+    if poster.sender.send(message).is_ok() {
+        // A bell that is full of rings rings already.
+        drop((&*poster.bell).write(&[1]));
+    }
 }

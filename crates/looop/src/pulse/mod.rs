@@ -3,11 +3,17 @@
 pub(crate) mod client;
 mod control;
 mod driver;
+mod ear;
 mod effects;
 mod inbox;
+mod life;
 pub(crate) mod open;
+pub(crate) mod pulse_log;
+pub(crate) mod show;
 mod signals;
+mod timers;
+mod watch;
 mod wire;
 mod workers;
 
-pub(crate) use inbox::{Message, post};
+pub(crate) use inbox::{Message, Poster, post};

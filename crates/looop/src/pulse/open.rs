@@ -1,19 +1,24 @@
 //! Taking the lock and bringing the loop back to where it was.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use looop_core::engine::io::Event;
 use looop_core::engine::machine::Engine;
+use looop_core::engine::wake::Alarm;
 use looop_store::docs::DocsCache;
 use looop_store::{LockError, LogError, OpenError, Reader, Writer};
 
 use super::control::Control;
 use super::driver::Driver;
-use super::inbox::Inbox;
-use super::signals;
+use super::ear::Ear;
+use super::signals::Signals;
+use crate::clock;
 use crate::config::{ConfigError, Loaded};
 use crate::failure::{Failure, Result};
+use crate::hands::brakes::Brakes;
 use crate::hands::seeds;
+use crate::hands::sense::Known;
 use crate::setup::setup;
 
 /// Whether the lock could be had.
@@ -26,9 +31,40 @@ pub(crate) enum Taken {
 
 /// How the lock holder behaves.
 #[derive(Clone, Copy, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about how it was started")]
 pub(crate) struct Manner {
     /// Whether signals end it in order; else they end it at once, which is as safe.
     pub(crate) heeds_signals: bool,
+    /// Whether it is the loop, and not a verb that holds the lock for a moment.
+    pub(crate) loops: bool,
+    /// Whether it runs detached from any terminal.
+    pub(crate) detached: bool,
+    /// Whether a person started it.
+    pub(crate) by_person: bool,
+    /// Whether a person at a terminal can be told something before it ends.
+    pub(crate) terminal: bool,
+    /// Whether workers go on when it ends.
+    pub(crate) keep_workers: bool,
+}
+
+impl Manner {
+    /// A verb that holds the lock for its own duration.
+    pub(crate) fn of_verb(heeds_signals: bool) -> Self {
+        Self {
+            heeds_signals,
+            loops: false,
+            detached: false,
+            by_person: true,
+            terminal: false,
+            keep_workers: true,
+        }
+    }
+}
+
+/// Which file the lock is, if it is there.
+pub(super) fn lock_file(data: &std::path::Path) -> Option<(u64, u64)> {
+    let meta = std::fs::metadata(data.join("lock")).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 /// Tries to become the lock holder; recovers what an earlier one left unfinished.
@@ -51,34 +87,45 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     let store = |error: looop_store::StoreError| Failure::new(error.text());
     writer.layout().map_err(store)?;
     let (log, ledger, repair) = writer.open_log().map_err(|error| log_failure(&error))?;
-    let inbox = Inbox::new();
-    if manner.heeds_signals {
-        signals::listen(inbox.sender())?;
-    }
-    let control = Control::serve(writer.root(), inbox.sender())?;
+    let signals = manner.heeds_signals.then(Signals::listen).transpose()?;
+    let ear = Ear::new(signals)?;
+    let control = Control::bind(writer.root())?;
     let seeded = ledger.seeded;
     let engine = Engine::new(ledger, setup(&config.config));
+    let lock = lock_file(writer.root());
     let mut driver = Driver {
         reader: Reader::clone(&writer),
         writer,
         log,
         engine,
         config: Arc::new(config.config),
-        inbox,
+        ear,
+        manner,
+        brakes: Brakes::default(),
         control,
         cache: DocsCache::default(),
-        sense_cache: Some(DocsCache::default()),
+        known: Known::default(),
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
         hosts: Vec::new(),
         events: std::collections::VecDeque::new(),
         waiting: std::collections::BTreeMap::new(),
         asked: 0,
+        sending: 0,
         trying: None,
         journal_lags: false,
         warned: String::new(),
         retry: None,
         watcher: None,
+        alarm: Alarm::default(),
+        since: clock::now().wall,
+        looked: None,
+        curious: Vec::new(),
+        ending: None,
+        interrupted: None,
+        settled: false,
+        spins: false,
+        lock,
         exited: None,
     };
     if let Some(cut) = repair.text() {

@@ -16,7 +16,7 @@ use crate::hands::{act, fleet, labour, worker};
 impl Driver {
     /// Does what a worker move says; the outcome comes as a message.
     pub(super) fn act_on_worker(&mut self, beat: BeatId, plan: Box<Plan>) {
-        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
         let begun = act::spawn("worker", move || {
             let (outcome, launched) = labour::perform(&reader, &config, &plan);
             post(&sender, Message::Worked(beat, outcome, launched));
@@ -90,7 +90,7 @@ impl Driver {
 
     /// Removes what is kept of ended sessions.
     pub(super) fn prune(&mut self, id: Option<RequestId>, sessions: Vec<String>) -> Result<()> {
-        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.inbox.sender());
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
         act::spawn("prune", move || {
             let (mut gone, mut kept) = (Vec::new(), Vec::new());
             for session in sessions {

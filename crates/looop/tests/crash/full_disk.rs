@@ -97,6 +97,37 @@ fn a_move_that_fills_the_disk_is_found_done_later() {
 }
 
 #[test]
+fn a_loop_that_cannot_write_still_ends_what_is_in_flight() {
+    let Some(small) = SmallDisk::new() else { return };
+    let profile = &small.0;
+    let here = profile.fifo("here");
+    let run = format!("echo there > '{}'; sleep 1000", here.path().display());
+    profile.write("goals/g.md", format!("---\ncheck: test -e ran\nrun: {run}\n---\n"));
+    profile.run(&["worker", "start", "w", "--command", "exec sleep 1000"]).ok();
+    let mut command = profile.command::<&str>(&[]);
+    command.env("LOOOP_INTERVAL", "3600").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut pulse = command.spawn().unwrap();
+    assert_eq!(here.hear(), "there\n");
+    small.fill();
+    // The slack at the end of the log is used up first.
+    let mut verbs = ["pause", "resume"].iter().cycle().take(500);
+    assert!(verbs.any(|verb| profile.run(&[verb]).code != 0), "the log could be written all the time");
+    let mut errors = BufReader::new(pulse.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("the log cannot be written") {
+        assert_ne!(errors.read_line(&mut said).unwrap(), 0, "the loop ended: {said}");
+    }
+    kill_process(Pid::from_child(&pulse), Signal::TERM).unwrap();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(pulse.wait().unwrap().success(), "{said}");
+    assert_eq!(profile.survivors(), Vec::<String>::new());
+    small.free();
+    fs::remove_file(profile.data().join("goals/g.md")).unwrap();
+    quieted(profile);
+    invariants(profile);
+}
+
+#[test]
 fn the_loop_rides_out_a_full_disk() {
     let Some(small) = SmallDisk::new() else { return };
     let profile = &small.0;

@@ -32,8 +32,10 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// What goes beyond that, each for a reason that ARCHITECTURE.md gives: where, and what exactly.
 const DOORS: &[(&str, &str)] = &[
     ("cli/hidden.rs", "hands::decider"),
+    ("cli/hidden.rs", "hands::notify"),
     ("ops/", "cli::warn"),
     ("hands/", "pulse::Message"),
+    ("hands/", "pulse::Poster"),
     ("hands/", "pulse::post"),
 ];
 

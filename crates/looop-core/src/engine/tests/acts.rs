@@ -172,7 +172,7 @@ fn a_move_that_never_ran_is_not_started_by_a_loop_that_ends() {
     world.check("x", 1);
     world.beat();
     world.crash();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     world.effects.clear();
     world.step(Event::ActNeverRan(BeatId(1)));
     assert_eq!(world.act(), None);

@@ -247,7 +247,7 @@ fn the_question_about_a_death_survives_a_crash() {
 fn an_ending_loop_brings_nothing() {
     let mut world = answered_too_late(true);
     world.step(Event::Woke(Cause::Timer));
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     world.sense();
     assert_eq!(restarts(&world), 0);
     world.audit();

@@ -4,7 +4,7 @@ use super::*;
 use crate::model::letter::{Ask, AskKind};
 use crate::world::baseline::Change;
 
-fn letter(id: &str, asked: i64) -> Ask {
+pub(super) fn letter(id: &str, asked: i64) -> Ask {
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
     Ask {
         v: 1,

@@ -12,7 +12,7 @@ fn after_a_crash_what_was_under_way_is_settled_first() {
     assert_eq!(recovers, 1);
     world.beat();
     assert!(
-        world.effects.iter().all(|effect| !matches!(effect, Effect::Sense)),
+        world.effects.iter().all(|effect| !matches!(effect, Effect::Sense(..))),
         "nothing begins before that"
     );
     let beat = world.engine.ledger().acting.as_ref().unwrap().beat;

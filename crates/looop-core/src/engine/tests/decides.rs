@@ -79,7 +79,7 @@ fn a_decision_that_waited_is_not_used_by_a_loop_that_ends() {
     world.check("x", 1);
     world.beat();
     world.decided(&json!({"action": "run_shell", "cmd": "y"}));
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     world.effects.clear();
     world.acted(shell(0));
     assert_eq!(adopts(&world), 1, "its spend is still to be settled");

@@ -276,7 +276,8 @@ fn a_dry_run_leaves_no_trace_of_any_of_it() {
     let Some(Reply::DryRun { verdict, .. }) = world.reply(id) else { panic!("a reply") };
     assert_eq!(verdict, "the loop itself would restart_session: w~1 had died when a was answered");
     assert_eq!((world.lines.len(), world.engine.ledger()), (lines, &ledger));
-    let other = world.each(|effect| (!matches!(effect, Effect::Sense | Effect::Reply(..))).then_some(effect));
+    let other =
+        world.each(|effect| (!matches!(effect, Effect::Sense(..) | Effect::Reply(..))).then_some(effect));
     assert!(other.is_empty(), "{other:?}");
     world.beat();
     assert_eq!((world.reaps(), world.doing()), (1, Some("restart_session")), "a beat does all of it");

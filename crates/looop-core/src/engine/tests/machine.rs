@@ -38,7 +38,7 @@ fn busy_acting_and_idle_are_told_apart() {
 #[test]
 fn a_look_waits_for_the_move_under_way_and_for_the_look_under_way() {
     let mut world = World::new(true, &[]).goal("x", RECIPE);
-    let senses = |effects: &[Effect]| effects.iter().filter(|e| matches!(e, Effect::Sense)).count();
+    let senses = |effects: &[Effect]| effects.iter().filter(|e| matches!(e, Effect::Sense(..))).count();
     world.check("x", 1);
     let first = world.step(Event::Woke(Cause::Timer));
     let second = world.step(Event::Woke(Cause::Timer));
@@ -70,10 +70,10 @@ fn the_next_look_is_a_nudge_away_if_that_is_sooner() {
     let minute = Duration::from_mins(1);
     for (wish, next) in [(30, 30), (60, 60), (90, 60)] {
         let mut world = World::new(false, &["m"]);
-        assert_eq!(world.engine.next_look(minute, &world.now), minute);
+        assert_eq!(world.wait(), minute);
         world.beat();
         world.decided(&json!({"action": "noop", "next_interval_s": wish}));
-        assert_eq!(world.engine.next_look(minute, &world.now), Duration::from_secs(next), "{wish} s");
+        assert_eq!(world.wait(), Duration::from_secs(next), "{wish} s");
     }
 }
 
@@ -106,14 +106,14 @@ fn a_quiet_loop_ends_at_once_and_without_a_word() {
     let mut world = World::new(true, &["m"]);
     world.step(Event::Woke(Cause::Timer));
     world.effects.clear();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert_eq!((exits(&world), world.lines.len()), (1, 0));
     world.effects.clear();
     world.sense();
     assert_eq!((world.act(), world.decides()), (None, 0), "what is seen late is not acted upon");
     world.effects.clear();
     world.step(Event::Woke(Cause::Timer));
-    assert!(!world.effects.iter().any(|effect| matches!(effect, Effect::Sense)));
+    assert!(!world.effects.iter().any(|effect| matches!(effect, Effect::Sense(..))));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn stopping_ends_what_is_in_flight_and_begins_nothing() {
     let mut world = World::new(true, &["m"]).goal("x", RECIPE);
     world.beat();
     world.effects.clear();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert!(
         world.effects.iter().any(|effect| matches!(effect, Effect::End(session) if session == "decide~1"))
     );
@@ -138,8 +138,8 @@ fn a_loop_that_ends_ends_what_runs_and_says_so_once() {
     world.check("x", 1);
     world.beat();
     world.effects.clear();
-    world.step(Event::Stop("SIGTERM".into()));
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert_eq!((ended(&world), exits(&world)), (vec!["move~1"], 0));
     assert_eq!(world.entries().filter(|entry| matches!(entry, Entry::Stopped { .. })).count(), 1);
     world.acted(shell(0));
@@ -152,7 +152,7 @@ fn a_file_that_is_being_written_is_waited_for_and_not_ended() {
     let mut world = World::new(false, &[]);
     world.ask(goal_of_a_person());
     world.effects.clear();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert_eq!((ended(&world), exits(&world)), (vec![], 0));
     world.acted(Outcome::done());
     assert_eq!(exits(&world), 1);
@@ -162,7 +162,7 @@ fn a_file_that_is_being_written_is_waited_for_and_not_ended() {
 fn nothing_is_decided_by_a_loop_that_was_told_to_end_while_it_decides() {
     let mut world = World::new(false, &["m"]);
     let id = world.beat_by_person();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
     let why = Some("decide 000001 by m: the loop was ended meanwhile".to_owned());
     assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false }));

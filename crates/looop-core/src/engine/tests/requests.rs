@@ -32,7 +32,7 @@ fn verdict(world: &mut World) -> String {
     world.sense();
     assert_eq!(world.lines.len(), lines, "a dry run writes nothing");
     assert_eq!(world.engine.ledger(), &ledger, "and remembers nothing");
-    let other = |effect: &&Effect| !matches!(effect, Effect::Sense | Effect::Reply(..));
+    let other = |effect: &&Effect| !matches!(effect, Effect::Sense(..) | Effect::Reply(..));
     assert_eq!(world.effects.iter().filter(other).count(), 0, "and does nothing: {:?}", world.effects);
     match world.reply(id) {
         Some(Reply::DryRun { verdict, .. }) => verdict,
@@ -144,13 +144,13 @@ fn requests_for_a_beat_while_one_looks_share_the_next() {
     world.decided(&json!({"action": "noop"}));
     world.effects.clear();
     world.step(Event::Woke(Cause::Timer));
-    world.step(Event::Woke(Cause::Files));
+    world.step(Event::Woke(Cause::Timer));
     let first = world.ask(Request::Beat);
     let dry = world.ask(Request::DryRun);
     let second = world.ask(Request::Beat);
     world.sense();
     assert_eq!((world.decides(), world.replies()), (0, 0), "the look under way was nobody's");
-    let senses = world.effects.iter().filter(|effect| matches!(effect, Effect::Sense)).count();
+    let senses = world.effects.iter().filter(|effect| matches!(effect, Effect::Sense(..))).count();
     assert_eq!(senses, 2, "one look for all that came meanwhile");
     world.sense();
     assert_eq!(world.decides(), 1, "a person forces it");
@@ -225,15 +225,15 @@ fn a_dry_run_shows_letters_that_no_beat_has_taken_yet() {
 fn a_look_that_sees_nothing_refuses_a_dry_run_and_fails_a_beat() {
     let mut world = World::new(false, &["m"]);
     let dry = world.ask(Request::DryRun);
-    world.step(Event::Blind("the profile is gone".into()));
+    world.step(Event::Blind("the profile is gone".into(), Scope::Full));
     assert_eq!(world.reply(dry), Some(refused("the profile is gone")));
     assert!(world.lines.is_empty(), "a dry run writes nothing");
     let id = world.ask(Request::Beat);
-    world.step(Event::Blind("the profile is gone".into()));
+    world.step(Event::Blind("the profile is gone".into(), Scope::Full));
     let why = Some("the profile is gone".to_owned());
     assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true }));
     let lines = world.lines.len();
-    world.step(Event::Blind("nobody looks".into()));
+    world.step(Event::Blind("nobody looks".into(), Scope::Full));
     world.sense();
     assert_eq!((world.lines.len(), world.decides()), (lines, 0), "what nobody asked for is nothing");
     world.audit();
@@ -248,7 +248,7 @@ fn a_loop_that_ends_refuses_what_waits_and_what_comes() {
     };
     world.ask(make());
     let waits = world.ask(make());
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert_eq!(world.reply(waits), Some(refused("the loop is ending")));
     for request in [Request::Beat, Request::DryRun, make(), Request::Resume] {
         let id = world.ask(request);

@@ -147,7 +147,7 @@ impl Edge {
 
     fn beat(&mut self) {
         self.world.step(Event::Woke(Cause::Timer));
-        if self.world.effects.iter().any(|effect| matches!(effect, Effect::Sense)) {
+        if self.world.effects.iter().any(|effect| matches!(effect, Effect::Sense(..))) {
             self.world.sense();
         }
     }
@@ -244,6 +244,13 @@ impl Edge {
             claims.retain(|_, claim| live.contains(&claim.session));
             let taken = taken.into_iter().map(|claim| (claim.name, claim.session)).collect();
             self.world.step(Event::Reaped(taken));
+        }
+        let sent = self
+            .world
+            .each(|effect| if let Effect::Notify(notice) = effect { Some(notice.key.clone()) } else { None });
+        for (at, key) in sent.into_iter().enumerate() {
+            let error = (at % 2 == 0).then(|| "nobody is there".to_owned());
+            self.world.step(Event::Notified(key, vec![("command".to_owned(), error)]));
         }
         let again = self.world.each(|effect| {
             if let Effect::Again(id, request) = effect { Some((*id, request.clone())) } else { None }

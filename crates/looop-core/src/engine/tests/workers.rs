@@ -217,7 +217,7 @@ fn a_worker_that_never_ran_is_not_started_by_a_loop_that_ends() {
     let mut world = World::new(true, &[]);
     world.make(json!({"action": "start_worker", "id": "w", "prompt": "p"}));
     world.crash();
-    world.step(Event::Stop("SIGTERM".into()));
+    world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     assert!(
         !world.effects.iter().any(|effect| matches!(effect, Effect::End(_))),
         "a worker outlives the loop that starts it"

@@ -45,12 +45,12 @@ fn seen(text: &str) -> Seen {
 
 fn saw(readings: &[(&str, Option<&str>)], quiet: u32) -> Entry {
     let readings = readings.iter().map(|(name, text)| ((*name).to_owned(), text.map(digest))).collect();
-    Entry::Saw { readings, quiet, ready: None, held: Vec::new() }
+    Entry::Saw { readings, quiet, some: false, ready: None, held: Vec::new() }
 }
 
 fn saw_ready(ids: &[&str]) -> Entry {
     let ready = Some(ids.iter().map(|id| (*id).to_owned()).collect());
-    Entry::Saw { readings: [].into(), quiet: 0, ready, held: Vec::new() }
+    Entry::Saw { readings: [].into(), quiet: 0, some: false, ready, held: Vec::new() }
 }
 
 fn decide(run: u64, forced: Option<Force>, changes: Vec<Change>) -> Entry {
@@ -178,7 +178,7 @@ fn a_goal_that_holds_starts_its_attempts_anew() {
         ledger.goals.insert(id.into(), GoalRecord { attempts: 2, ..GoalRecord::default() });
     }
     let held = vec!["a".to_owned()];
-    then(&mut ledger, &[Entry::Saw { readings: [].into(), quiet: 0, ready: None, held }]);
+    then(&mut ledger, &[Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held }]);
     assert_eq!((ledger.goal("a").attempts, ledger.goal("b").attempts), (0, 2));
 }
 
@@ -240,8 +240,8 @@ fn a_chain_is_of_decides_that_only_our_own_doing_forced() {
 
 #[test]
 fn decides_are_kept_for_an_hour_by_the_better_clock() {
-    let hour = 3_600_000;
-    let boot = |stamp: Stamp, boot| Stamp { boot, ..stamp };
+    let hour: u64 = 3_600_000;
+    let boot = |stamp: Stamp, boot| Stamp { boot, up: 1, ..stamp };
     let ahead = Stamp { wall: at(0).wall + 2 * 3_600_000, ..at(0) };
     let table = [
         ("just now", at(0), at(1), true),
@@ -251,6 +251,7 @@ fn decides_are_kept_for_an_hour_by_the_better_clock() {
         ("another boot, nearly an hour", at(0), boot(at(hour - 1), 2), true),
         ("another boot, an hour", at(0), boot(at(hour), 2), false),
         ("another boot, a moment that is yet to come", ahead, boot(at(1), 2), true),
+        ("another boot, which has lasted for an hour", ahead, Stamp { up: hour, ..boot(at(1), 2) }, false),
     ];
     for (name, first, second, kept) in table {
         let mut ledger = Ledger::default();

@@ -66,7 +66,7 @@ fn unknown_keys_name_the_nearest() {
 
 #[test]
 fn what_is_not_built_yet_says_so() {
-    for key in ["sandbox", "ntfy", "webhook", "prices"] {
+    for key in ["sandbox", "prices"] {
         let said = first_line(&format!("{key} = 'x'"));
         assert_eq!(said, format!("config.toml:1: `{key}` is not available in this version yet"));
     }
@@ -92,7 +92,7 @@ fn what_is_not_built_yet_says_so() {
         ],
         first_line,
     );
-    let refused = toml("ntfy = 'x'").unwrap_err();
+    let refused = toml("prices = 'x'").unwrap_err();
     assert_eq!(refused.problems[0].complaint, Complaint::NotYet(None));
 }
 
@@ -365,4 +365,49 @@ fn a_file_of_another_kind_is_not_told_line_by_line() {
 fn a_refusal_knows_where_to_look_further() {
     let error = ConfigError::from(toml("x = 1").unwrap_err());
     assert_eq!(error.hint().as_deref(), Some("looop help config lists every key"));
+}
+
+#[test]
+fn channels_that_cannot_be_used() {
+    let address = "expected an address such as https://example.org/topic";
+    let cases = [
+        ("ntfy = 'ntfy.sh/x'", format!("config.toml:1: `ntfy`: {address}")),
+        ("webhook = 'ftp://x/y'", format!("config.toml:1: `webhook`: {address}")),
+        ("webhook = { url = 'nope' }", format!("config.toml:1: `webhook`: {address}")),
+        ("ntfy = ''", "config.toml:1: `ntfy`: must not be empty".to_owned()),
+        ("ntfy = {}", "config.toml:1: `ntfy`: `url` is missing".to_owned()),
+        (
+            "ntfy = 3",
+            "config.toml:1: `ntfy`: expected an address or a table { url, token_env }, found the number 3".to_owned(),
+        ),
+        (
+            "webhook = []",
+            "config.toml:1: `webhook`: expected an address or a table { url, header_env }, found a list".to_owned(),
+        ),
+        (
+            "ntfy = { url = 'https://x/y', token_en = 'T' }",
+            "config.toml:1: `ntfy`: `token_en` is not a key of it; `url` and `token_env` are; did you mean `token_env`?"
+                .to_owned(),
+        ),
+        (
+            "webhook = { url = 'https://x/y', token_env = 'T' }",
+            "config.toml:1: `webhook`: `token_env` is not a key of it; `url` and `header_env` are".to_owned(),
+        ),
+        (
+            "ntfy = { url = 'https://x/y', token_env = 'tk-secret!' }",
+            "config.toml:1: `ntfy`: expected the name of an environment variable, not its value".to_owned(),
+        ),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(first_line(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn channels_that_can_be_used() {
+    let loaded =
+        toml("ntfy = 'https://ntfy.sh/x'\nwebhook = { url = 'http://h:1/?a', header_env = 'H' }").unwrap();
+    let (ntfy, webhook) = (loaded.config.ntfy.unwrap(), loaded.config.webhook.unwrap());
+    assert_eq!((ntfy.url.as_str(), ntfy.secret_env), ("https://ntfy.sh/x", None));
+    assert_eq!((webhook.url.as_str(), webhook.secret_env.as_deref()), ("http://h:1/?a", Some("H")));
 }

@@ -1,0 +1,157 @@
+//! Looks at the world: which are wanted and which are under way.
+//!
+//! A full look runs every sensor, which may take a minute. A quick one reuses the last readings; it does not wait for a
+//! full one, nor for a move, so that an edit, an answer or the end of a worker is taken in at once.
+
+use std::collections::BTreeSet;
+
+use super::io::{Effect, RequestId};
+use super::machine::Engine;
+use crate::ledger::entry::Cause;
+use crate::world::observation::Scope;
+
+/// A beat that is looking at the world.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about who wants it")]
+pub(super) struct Look {
+    pub(super) cause: Cause,
+    pub(super) scope: Scope,
+    pub(super) by_person: bool,
+    /// Whether a person has just started the loop.
+    pub(super) begun: bool,
+    /// Whether only what costs nothing may come of it: the look after a move of our own.
+    pub(super) free: bool,
+    /// Whether something may come of it; a dry run changes nothing.
+    pub(super) wet: bool,
+    pub(super) dry: Vec<RequestId>,
+}
+
+impl Look {
+    /// A look for this cause, as wide as the cause asks for.
+    pub(super) fn by(cause: Cause) -> Self {
+        let (scope, free) = (cause.scope(), cause == Cause::Followup);
+        Self { cause, scope, by_person: false, begun: false, free, wet: true, dry: Vec::new() }
+    }
+
+    /// Takes over what another look was for.
+    fn join(&mut self, other: Self) {
+        self.by_person |= other.by_person;
+        self.begun |= other.begun;
+        self.free &= other.free;
+        self.wet |= other.wet;
+        self.dry.extend(other.dry);
+    }
+}
+
+/// The looks of one scope.
+#[derive(Debug, Default)]
+struct Slot {
+    wanted: Option<Look>,
+    under_way: Option<Look>,
+}
+
+/// All looks.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    full: Slot,
+    quick: Slot,
+    /// A look that saw the world while a move or a decide was under way, and has to decide upon it after that.
+    owed: Option<Look>,
+    /// Goals whose last check is of no use any more: a move for them has ended since.
+    stale: BTreeSet<String>,
+    /// Goals for which a move has ended since the last full look began: what is known of them is from before it.
+    served: BTreeSet<String>,
+}
+
+impl Looks {
+    fn slot(&mut self, scope: Scope) -> &mut Slot {
+        match scope {
+            Scope::Full => &mut self.full,
+            Scope::Quick => &mut self.quick,
+        }
+    }
+
+    /// Wants a look. One that is wanted already serves both.
+    pub(super) fn want(&mut self, look: Look) {
+        match &mut self.slot(look.scope).wanted {
+            Some(wanted) => wanted.join(look),
+            empty => *empty = Some(look),
+        }
+    }
+
+    /// The look of this scope is over.
+    pub(super) fn end(&mut self, scope: Scope) -> Option<Look> {
+        self.slot(scope).under_way.take()
+    }
+
+    /// A look could not decide because of a move; it does after that, upon the readings that it took.
+    pub(super) fn owe(&mut self, look: Look) {
+        let look = Look { scope: Scope::Quick, ..look };
+        match &mut self.owed {
+            Some(owed) => owed.join(look),
+            empty => *empty = Some(look),
+        }
+    }
+
+    /// A move is over.
+    pub(super) fn pay(&mut self, goal: Option<&String>) {
+        self.stale.extend(goal.cloned());
+        self.served.extend(goal.cloned());
+        self.repay();
+    }
+
+    /// Nothing is under way any more: what a decide did not see is looked at again.
+    pub(super) fn repay(&mut self) {
+        if let Some(owed) = self.owed.take() {
+            self.want(owed);
+        }
+    }
+
+    /// Whether a goal was served after the readings were taken. To serve it again is for the next full look to say.
+    pub(super) fn is_served(&self, goal: Option<&str>) -> bool {
+        goal.is_some_and(|goal| self.served.contains(goal))
+    }
+
+    /// Whether there is nothing to be looked at.
+    pub(super) fn is_empty(&self) -> bool {
+        let idle = |slot: &Slot| slot.wanted.is_none() && slot.under_way.is_none();
+        idle(&self.full) && idle(&self.quick) && self.owed.is_none()
+    }
+
+    /// Whether a full look is wanted or under way.
+    pub(super) fn is_full_ahead(&self) -> bool {
+        self.full.wanted.is_some() || self.full.under_way.is_some()
+    }
+
+    /// Begins a look of this scope, if one is wanted and none is under way.
+    fn begin(&mut self, scope: Scope) -> Option<BTreeSet<String>> {
+        let slot = self.slot(scope);
+        if slot.under_way.is_some() || slot.wanted.is_none() {
+            return None;
+        }
+        slot.under_way = slot.wanted.take();
+        if scope == Scope::Full {
+            self.served.clear();
+        }
+        Some(std::mem::take(&mut self.stale))
+    }
+}
+
+impl Engine {
+    /// Whether the first full look is still to come: sensors that hang must not keep letters waiting until then.
+    pub fn is_early(&self) -> bool {
+        self.looked == 0 && self.looks.is_full_ahead()
+    }
+
+    /// Begins the looks that can be begun. A full one waits for a move: it would see it half done.
+    pub(super) fn begin_looks(&mut self) {
+        if self.ledger.acting.is_none()
+            && let Some(stale) = self.looks.begin(Scope::Full)
+        {
+            self.push(Effect::Sense(Scope::Full, stale));
+        }
+        if let Some(stale) = self.looks.begin(Scope::Quick) {
+            self.push(Effect::Sense(Scope::Quick, stale));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The memory of a process that is to live long and mostly sleeps.
+
+/// Lets go of the code that is in memory. What a program needs to start is most of it, and is not needed again; the rest
+/// comes back when it runs, from the file, which stays in the cache of the kernel. Does nothing where the kernel does not
+/// list mappings.
+#[cfg(target_os = "linux")]
+pub fn let_go_of_code() {
+    let (Ok(maps), Ok(image)) =
+        (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe"))
+    else {
+        return;
+    };
+    let image = image.to_string_lossy().into_owned();
+    for (from, to) in maps.lines().filter_map(|line| code_of(line, &image)) {
+        crate::sys::let_go_of_code(from, to);
+    }
+}
+
+/// There is nothing to be done about it here.
+#[cfg(not(target_os = "linux"))]
+pub fn let_go_of_code() {}
+
+/// The bounds of a mapping, if it is the code of the program: executable, private, not writable.
+#[cfg(target_os = "linux")]
+fn code_of(line: &str, image: &str) -> Option<(usize, usize)> {
+    let mut fields = line.split_ascii_whitespace();
+    let (bounds, rights) = (fields.next()?, fields.next()?);
+    let path = line.splitn(6, ' ').nth(5)?.trim_start();
+    let (from, to) = bounds.split_once('-')?;
+    let (from, to) = (usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?);
+    (rights == "r-xp" && path == image && from < to).then_some((from, to))
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_programs_own_code_is_let_go_of() {
+        let table = [
+            (
+                "00400000-00500000 r-xp 00001000 fe:00 123                  /usr/bin/looop",
+                Some((0x40_0000, 0x50_0000)),
+            ),
+            ("00400000-00500000 rwxp 00001000 fe:00 123                  /usr/bin/looop", None),
+            ("00400000-00500000 r--p 00001000 fe:00 123                  /usr/bin/looop", None),
+            ("00400000-00500000 r-xp 00001000 fe:00 124                  /usr/lib/libc.so.6", None),
+            ("00400000-00500000 r-xp 00000000 00:00 0                    [vdso]", None),
+            ("00400000-00500000 r-xp 00000000 00:00 0", None),
+            ("nonsense", None),
+        ];
+        for (line, expected) in table {
+            assert_eq!(code_of(line, "/usr/bin/looop"), expected, "{line}");
+        }
+        let spaced = "00400000-00500000 r-xp 00001000 fe:00 123                  /my dir/looop";
+        assert_eq!(code_of(spaced, "/my dir/looop"), Some((0x40_0000, 0x50_0000)));
+    }
+
+    #[test]
+    fn a_program_goes_on_without_it() {
+        let before = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let_go_of_code();
+        let after = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(before.contains("r-xp") && after.contains("r-xp"));
+    }
+}

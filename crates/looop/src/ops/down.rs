@@ -1,0 +1,135 @@
+//! Ending the loop, what is in flight and the workers; also what a loop that died has left.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use looop_core::engine::io::Request;
+use looop_core::world::fleet::{is_worker_id, worker_of};
+use looop_session::{Standing, Watched, host};
+use looop_store::Reader;
+use serde::Serialize;
+
+use super::Place;
+use super::see::{Lock, lock};
+use super::submit::{self, Holder};
+use crate::cli::warn;
+use crate::config::{self, Env, Loaded};
+use crate::failure::{Failure, Result};
+use crate::pulse::open::{Manner, Taken, open};
+
+/// How long a holder may take to go after it said that it does.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the lock is looked at once its holder is gone.
+const GAP: Duration = Duration::from_millis(5);
+/// How often one looks whether really everything has ended, and ends the rest.
+const AUDITS: usize = 3;
+
+/// What was ended.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Down {
+    /// The process of the loop, if one ran.
+    pub(crate) pulse: Option<u32>,
+    /// A verb that held the profile.
+    pub(crate) verb: Option<u32>,
+    /// The sessions of workers that were ended.
+    pub(crate) workers: Vec<String>,
+    /// The sessions of decides and moves that a dead holder had left, and that were ended.
+    pub(crate) orphans: Vec<String>,
+    /// The sessions of workers that go on.
+    pub(crate) kept: Vec<String>,
+}
+
+/// Ends everything, or everything but the workers, and comes back when it is gone.
+pub(crate) fn down(place: &Place, keep_workers: bool) -> Result<Down> {
+    let reader = place.reader()?;
+    let mut done = Down::default();
+    let before = live(&reader)?;
+    for _ in 0..AUDITS {
+        match submit::holder(place)? {
+            Holder::Pulse(view) => {
+                end_holder(place, view.pid, keep_workers)?;
+                done.pulse = Some(view.pid);
+            }
+            Holder::Verb(pid) => {
+                end_holder(place, pid, keep_workers)?;
+                done.verb = Some(pid);
+            }
+            Holder::Nobody if rest(&reader, keep_workers)?.is_empty() => break,
+            Holder::Nobody => end_rest(place, keep_workers)?,
+        }
+    }
+    let after = live(&reader)?;
+    let rest = rest(&reader, keep_workers)?;
+    if !rest.is_empty() {
+        return Err(Failure::new(format!("not everything could be ended: {} goes on", rest.join(", ")))
+            .hint("looop kill --all --force"));
+    }
+    let (workers, others) = before.difference(&after).cloned().partition(|session| is_worker(session));
+    // What the holder had in flight ended with it; only a dead one leaves something.
+    let orphans = if done.pulse.or(done.verb).is_none() { others } else { Vec::new() };
+    let kept = after.into_iter().filter(|session| is_worker(session)).collect();
+    Ok(Down { workers, orphans, kept, ..done })
+}
+
+fn is_worker(session: &str) -> bool {
+    is_worker_id(worker_of(session))
+}
+
+/// Asks a holder to end, and waits until it has. A holder that goes by itself meanwhile is as good.
+pub(super) fn end_holder(place: &Place, pid: u32, keep_workers: bool) -> Result<()> {
+    let failed = |error| Failure::new(format!("process {pid} cannot be watched: {error}"));
+    let watched = Watched::of(pid).map_err(failed)?;
+    submit::heard(place, &Request::Down { keep_workers })?;
+    let begun = Instant::now();
+    if let Some(watched) = watched
+        && !watched.wait(PATIENCE).map_err(failed)?
+    {
+        return Err(Failure::new(format!("process {pid} was told to end and still runs"))
+            .hint(format!("kill -9 {pid} ends it; the next one takes up what it leaves")));
+    }
+    let reader = place.reader()?;
+    // Whoever holds the lock now has nothing to do with the one who went.
+    while lock(&reader) == Lock::Held(Some(pid)) && begun.elapsed() < PATIENCE {
+        std::thread::sleep(GAP);
+    }
+    Ok(())
+}
+
+/// Ends what a dead holder has left, as the lock holder. Somebody who is faster is asked at the next audit.
+fn end_rest(place: &Place, keep_workers: bool) -> Result<()> {
+    match open(&place.data, any_config(place)?, Manner::of_verb(false))? {
+        Taken::Mine(driver) => driver.request(Request::Down { keep_workers }, &mut |_| {}).map(drop),
+        Taken::Held(_) => Ok(()),
+    }
+}
+
+/// The configuration, or the defaults: a broken file keeps nobody from ending things.
+fn any_config(place: &Place) -> Result<Loaded> {
+    place.config().or_else(|failure| {
+        warn(&format!("{}; ending things without it", failure.error));
+        config::from_bytes(None, &Env::new()).map_err(|error| Failure::new(error.to_string()))
+    })
+}
+
+/// The live sessions that must end.
+fn rest(reader: &Reader, keep_workers: bool) -> Result<Vec<String>> {
+    Ok(live(reader)?.into_iter().filter(|session| !keep_workers || !is_worker(session)).collect())
+}
+
+/// All live sessions: of workers, decides and moves.
+fn live(reader: &Reader) -> Result<BTreeSet<String>> {
+    let root = reader.path("sessions");
+    let unreadable = |error| Failure::new(format!("sessions/ cannot be read: {error}"));
+    let entries = match std::fs::read_dir(&root) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+        entries => entries.map_err(unreadable)?,
+    };
+    let mut live = BTreeSet::new();
+    for entry in entries {
+        let Ok(name) = entry.map_err(unreadable)?.file_name().into_string() else { continue };
+        if name.contains('~') && host::standing(&root.join(&name)).map_err(unreadable)? == Standing::Live {
+            live.insert(name);
+        }
+    }
+    Ok(live)
+}

@@ -1,0 +1,308 @@
+//! The life of a lock holder: one request, or the loop until it is ended.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use looop_core::engine::io::{Event, Reply, Request};
+use looop_core::engine::machine::Engine;
+use looop_core::engine::wake::{Alarm, Cadence, Ring};
+use looop_core::ledger::entry::{Cause, Line};
+use looop_core::model::plan::Act;
+use looop_session::host;
+use looop_store::AppendError;
+
+use super::driver::{Driver, Halt, halt_failure};
+use super::ear::Heard;
+use super::inbox::{Message, Said};
+use super::open::{lock_file, log_failure};
+use super::show::{Doing, Show};
+use super::signals;
+use crate::clock;
+use crate::config::{self, Env, Loaded};
+use crate::failure::{Failure, Result};
+use crate::hands::{act, labour};
+use crate::setup::setup;
+
+/// First wait for a log that cannot be written.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+/// Longest wait between two tries of a log that cannot be written.
+const LONGEST_RETRY: Duration = Duration::from_mins(1);
+/// Within this many milliseconds a second interrupt means it.
+const TWICE: u64 = 3000;
+/// Within this many milliseconds all that is in flight must have ended.
+const END: u64 = 5000;
+/// How often files are looked at where no events can be had, in milliseconds.
+const PEEK: u64 = 2000;
+
+type Step = std::result::Result<(), Halt>;
+
+impl Driver {
+    /// Runs one request to its end; also serves what others want meanwhile.
+    pub(crate) fn request(mut self, request: Request, on_line: &mut dyn FnMut(&Line)) -> Result<Reply> {
+        let (watcher, lines) = channel();
+        let (said, replies) = channel();
+        // What is recovered before our own turn is shown too.
+        self.watcher = Some(watcher);
+        // Who wants the end is answered by it; for everybody else it came before the answer.
+        let ends = matches!(request, Request::Down { .. });
+        let mut ours = Some((request, said));
+        let mut reply = None;
+        loop {
+            self.drain().map_err(halt_failure)?;
+            if let Some((request, said)) = ours.take() {
+                self.receive(Message::Asked(Box::new(request), said)).map_err(halt_failure)?;
+                continue;
+            }
+            for line in lines.try_iter() {
+                on_line(&line);
+            }
+            for said in replies.try_iter() {
+                match said {
+                    Said::Line(_) | Said::Taken | Said::Again => {}
+                    Said::Reply(said) => reply = Some(*said),
+                }
+            }
+            if let Some(reason) = self.exited.clone().filter(|_| !ends) {
+                self.leave();
+                return Err(Failure::new(format!("ended by {reason}")));
+            }
+            let busy = self.engine.is_acting() || self.sending > 0;
+            if let Some(reply) = reply.take_if(|_| !busy) {
+                self.leave();
+                return Ok(reply);
+            }
+            match self.ear.next(&self.control, &Alarm::default(), None)? {
+                Heard::Message(message) => self.receive(message).map_err(halt_failure)?,
+                Heard::Signal(signal) => self.stop(signals::name(signal), true),
+                Heard::Files(_) | Heard::Uprooted | Heard::Time | Heard::Stepped => {}
+            }
+        }
+    }
+
+    /// Runs the loop until it is ended.
+    pub(crate) fn forever(mut self, (data, env): (&Path, &Env), show: &mut Show<'_>) -> Result<()> {
+        if let Err(error) = self.ear.watch(data) {
+            self.warn(&format!("file events cannot be had ({error}); looking every few seconds instead"));
+        }
+        let (watcher, heard) = channel();
+        self.watcher = Some(watcher);
+        self.events.push_back(Event::Began { by_person: self.manner.by_person });
+        loop {
+            let turned = self.turn((data, env), show);
+            for line in heard.try_iter() {
+                show.line(&line);
+            }
+            match turned {
+                Ok(()) => {}
+                Err(Halt::Log(error)) => self.reopen(&error)?,
+                Err(Halt::Other(failure)) => return Err(failure),
+            }
+            if self.exited.is_some() {
+                show.doing(None);
+                self.leave();
+                return Ok(());
+            }
+        }
+    }
+
+    /// Lets go of the profile. No move is under way: whoever still waits wants a beat, and can ask the next holder,
+    /// which finds the decide under way and waits for it.
+    fn leave(self) {
+        let Self { ear, control, writer, waiting, brakes, .. } = self;
+        brakes.pull();
+        for sender in waiting.into_values() {
+            drop(sender.send(Said::Again));
+        }
+        drop(ear);
+        control.leave();
+        brakes.wait();
+        drop(writer);
+    }
+
+    /// One turn: what is at hand, then the next thing that happens.
+    fn turn(&mut self, place: (&Path, &Env), show: &mut Show<'_>) -> Step {
+        if !self.events.is_empty() {
+            // What comes of it is shown before anything is waited for.
+            return self.drain();
+        }
+        self.introduce(false);
+        if self.exited.is_some() {
+            return Ok(());
+        }
+        self.reap_hosts();
+        if !self.settled && self.engine.looked() > 0 && self.engine.is_idle() {
+            self.settled = true;
+            looop_session::let_go_of_code();
+        }
+        let now = clock::now();
+        if let Some(cause) = self.alarm.rings(&now) {
+            self.alarm = Alarm::default();
+            return self.wake(cause, place);
+        }
+        self.alarm = self.engine.alarm(&self.cadence(), &now);
+        if !self.ear.hears_files() {
+            self.peek(now.up);
+        }
+        let doing = Doing::of(self.engine.ledger(), &now);
+        self.spins = show.doing(doing.as_ref());
+        let most = self.spins.then_some(Show::PACE).into_iter().chain(self.left_to_end(now.up)?).min();
+        match self.ear.next(&self.control, &self.alarm, most)? {
+            Heard::Message(message) => self.receive(message),
+            Heard::Signal(signal) => {
+                self.signalled(signal);
+                self.drain()
+            }
+            Heard::Files(cause) => self.wake(cause, place),
+            Heard::Stepped => self.wake(Cause::Clock, place),
+            Heard::Uprooted => self.check_place(place.0).map_err(Halt::from),
+            Heard::Time => Ok(()),
+        }
+    }
+
+    /// What is left of the time in which everything must have ended, if the loop is ending.
+    fn left_to_end(&self, up: u64) -> Result<Option<Duration>> {
+        let Some(since) = self.ending else { return Ok(None) };
+        match (since + END).checked_sub(up).filter(|left| *left > 0) {
+            Some(left) => Ok(Some(Duration::from_millis(left))),
+            None => Err(Failure::new("not everything could be ended within 5 s")
+                .hint("the next looop takes up what is left; looop down ends it")),
+        }
+    }
+
+    fn cadence(&self) -> Cadence {
+        let config = &self.config;
+        Cadence { idle: config.interval, busy: config.busy_interval, active: config.active_interval }
+    }
+
+    /// Without events the files are looked at every now and then.
+    fn peek(&mut self, up: u64) {
+        let at = up + PEEK;
+        if self.alarm.up.as_ref().is_none_or(|ring| ring.at > at) {
+            let why = "files are looked at every few seconds".to_owned();
+            self.alarm.up = Some(Ring { at, cause: Cause::Files, why });
+        }
+    }
+
+    fn wake(&mut self, cause: Cause, (data, env): (&Path, &Env)) -> Step {
+        self.check_place(data)?;
+        self.reload(data, env);
+        self.mend_journal();
+        self.events.push_back(Event::Woke(cause));
+        self.drain()
+    }
+
+    /// A profile that was moved or removed takes its lock with it: somebody else may hold another one by now.
+    fn check_place(&self, data: &Path) -> Result<()> {
+        if lock_file(data) == self.lock {
+            return Ok(());
+        }
+        Err(Failure::new(format!("{} was moved, removed or replaced while the loop ran", data.display()))
+            .hint("what it had started goes on; looop up starts the loop where the profile is now"))
+    }
+
+    /// A signal ends the loop. What it means for the workers depends on the signal.
+    fn signalled(&mut self, signal: i32) {
+        let live = self.engine.ledger().workers.values().filter(|worker| worker.ended.is_none()).count();
+        let by_hand =
+            signal == signal_hook::consts::SIGINT && self.manner.terminal && !self.manner.keep_workers;
+        let now = clock::up();
+        let again = self.interrupted.is_some_and(|at| now.saturating_sub(at) <= TWICE);
+        if by_hand && live > 0 && !again {
+            self.interrupted = Some(now);
+            let (who, them) = if live == 1 { ("1 worker runs", "it") } else { ("workers run", "them") };
+            let count = if live == 1 { String::new() } else { format!("{live} ") };
+            self.warned.clear();
+            return self.warn(&format!(
+                "{count}{who}; Ctrl-C again within 3 s ends {them} too (looop --keep-workers leaves them)"
+            ));
+        }
+        // A terminal that was closed is an accident more often than a wish to lose the work of hours.
+        let hung_up = signal == signal_hook::consts::SIGHUP;
+        self.stop(signals::name(signal), self.manner.keep_workers || hung_up);
+    }
+
+    /// Ends the loop: what is in flight, sensors included, and the workers unless they are kept.
+    pub(super) fn stop(&mut self, reason: &str, keep_workers: bool) {
+        self.brake();
+        self.events.push_back(Event::Stop { reason: reason.to_owned(), keep_workers });
+    }
+
+    /// From here on nothing new is begun, and there is not for ever time to end the rest.
+    pub(super) fn brake(&mut self) {
+        self.brakes.pull();
+        self.ending.get_or_insert_with(clock::up);
+    }
+
+    /// After a failed append nothing acts: the log is opened again, with growing gaps, and said once.
+    fn reopen(&mut self, error: &AppendError) -> Result<()> {
+        if self.retry.is_none() {
+            let cause = if let AppendError::Write(error) = error { error.text() } else { error.to_string() };
+            self.warn(&format!("the log cannot be written ({cause}); trying again until it can"));
+        }
+        self.events.clear();
+        self.waiting.clear();
+        self.trying = None;
+        self.alarm = Alarm::default();
+        loop {
+            // Signals still end the loop while it waits; everything else is found again after the replay.
+            let gap = self.retry.unwrap_or(FIRST_RETRY);
+            let until = clock::up() + u64::try_from(gap.as_millis()).unwrap_or(u64::MAX >> 1);
+            while let Some(left) = until.checked_sub(clock::up()).filter(|left| *left > 0) {
+                let left = Duration::from_millis(left);
+                if let Heard::Signal(signal) = self.ear.next(&self.control, &Alarm::default(), Some(left))? {
+                    self.cut_short(signal);
+                    return Ok(());
+                }
+            }
+            self.retry = Some((gap * 2).min(LONGEST_RETRY));
+            match self.log.reopen() {
+                Ok((ledger, _)) => {
+                    self.engine = Engine::new(ledger, setup(&self.config));
+                    self.opened();
+                    self.events.push_back(Event::Woke(Cause::Start));
+                    return Ok(());
+                }
+                Err(error) if error.is_passing() => {}
+                Err(error) => return Err(log_failure(&error)),
+            }
+        }
+    }
+
+    /// Ends what is in flight although nothing can be written down: whoever opens the log next finds out.
+    fn cut_short(&mut self, signal: i32) {
+        self.brakes.pull();
+        let ledger = self.engine.ledger();
+        let deciding = ledger.deciding.iter().map(|deciding| deciding.session.clone());
+        let acting = ledger.acting.iter().filter_map(|acting| {
+            if let Act::Hosted { session } = &acting.plan.act { Some(session.clone()) } else { None }
+        });
+        for session in deciding.chain(acting).collect::<Vec<_>>() {
+            // One that was never started has no folder.
+            drop(host::end(&act::folder(&self.reader, &session)));
+        }
+        if !self.manner.keep_workers && signal != signal_hook::consts::SIGHUP {
+            for problem in labour::clear(&self.reader) {
+                self.warn(&problem);
+            }
+        }
+        self.exited = Some(signals::name(signal).to_owned());
+    }
+
+    /// Takes over a changed configuration. A broken one is said, and the last good one is kept.
+    fn reload(&mut self, data: &Path, env: &Env) {
+        match config::load(data, env) {
+            Ok(Loaded { config, .. }) if config != *self.config => {
+                self.engine.configure(setup(&config));
+                self.config = Arc::new(config);
+            }
+            Ok(_) => {}
+            Err(error) => {
+                self.warn(&format!("going on with the last good configuration: {error}"));
+                return self.events.push_back(Event::Configured(Some(error.to_string())));
+            }
+        }
+        self.events.push_back(Event::Configured(None));
+    }
+}
