@@ -4,6 +4,10 @@
 Every goal holds once its own line is in the file `ran`, and its recipe appends that line after a short wait. The decider
 is level-triggered in both programs (ours: the built-in rules; the peer: a script that names the first line missing), so a
 loop that forgets what it had started, or starts it anew, shows as a line that is there twice.
+
+Then the long-running loop (ours only), whose decider takes turns: a command, a worker, a goal, nothing. Each decide, command
+and worker leaves a line of its own; after the kills and one life in peace each must be there exactly once, each decision be
+used at most once, every move have an end in the log, and no process be left.
 """
 
 import argparse
@@ -28,6 +32,16 @@ PEER_DECIDER = r"""cat >/dev/null
 n=$(awk '{{ seen[$1] = 1 }} END {{ while (("g" n + 0) in seen) n++; print n + 0 }}' {file})
 echo "{{\"action\":\"run_shell\",\"cmd\":\"{recipe}\",\"journal\":\"g$n\"}}" >.decision.json
 """
+
+
+# Each decide changes a goal meanwhile, so that there is always something to decide upon.
+CHAOS_DECIDER = r"""n=$LOOOP_RUN_ID; i=$(expr $n + 0); echo $n >> {home}/decides; echo $n > "$LOOOP_DATA_DIR/goals/other.md"
+case $(expr $i % 4) in
+0) echo "{{\"action\":\"run_shell\",\"cmd\":\"sleep 0.05; echo m$n >> {home}/commands\"}}";;
+1) echo "{{\"action\":\"start_worker\",\"id\":\"w$n\",\"prompt\":\"p\",\"runner\":\"fake\"}}";;
+2) echo "{{\"action\":\"write_goal\",\"id\":\"g\",\"body\":\"Number $n.\"}}";;
+3) echo "{{\"action\":\"noop\"}}";;
+esac"""
 
 
 class Ours:
@@ -81,6 +95,89 @@ class Ours:
         return collections.Counter(entry["plan"]["goal"] for entry in self.entries("intended"))
 
 
+class Chaos:
+    """The long-running loop, with decides, commands and workers under way at any time."""
+
+    name = "pulse"
+    within = 0.4
+    entries = Ours.entries
+
+    def __init__(self, binary, data):
+        self.argv = [os.path.abspath(binary), "--json"]
+        self.data = data
+        self.env = loops.clean_env(data)
+        self.made = 0
+        os.mkdir(os.path.join(data, "goals"), 0o700)
+        loops.write(os.path.join(data, "PLAYBOOK.md"), "# Playbook\n")
+        self.configure("fake")
+
+    def configure(self, default):
+        home = os.path.join(self.data, "home")
+        worker = f"echo $LOOOP_SESSION_ID >> {home}/workers; : {{{{prompt_file}}}}"
+        loops.write(
+            os.path.join(self.data, "config.toml"),
+            f'default = "{default}"\nmax_decides_per_hour = 100000\nmax_workers = 0\ninterval = 1\nbusy_interval = 1\nactive_interval = 1\n'
+            f'[runners.fake]\ncost = "free"\ntick = {json.dumps(CHAOS_DECIDER.format(home=home))}\ninteractive = {json.dumps(worker)}\n',
+        )
+
+    def prepare(self):
+        """Something to decide upon, whatever the last life saw."""
+        self.made += 1
+        loops.write(os.path.join(self.data, "goals", "world.md"), f"Round {self.made}.\n")
+
+    def lines(self, name):
+        path = os.path.join(self.data, "home", name)
+        with open(path, encoding="utf-8") as file:
+            return collections.Counter(file.read().split())
+
+    def open_moves(self):
+        return {entry["beat"] for entry in self.entries("intended")} - {entry["beat"] for entry in self.entries("finished")}
+
+    def rest(self):
+        """One life in peace, in which nothing new is decided, until all that was begun has its end."""
+        self.configure("builtin")
+        null = subprocess.DEVNULL
+        child = subprocess.Popen(self.argv, env=self.env, stdin=null, stdout=null, stderr=null)
+        deadline = time.monotonic() + SETTLE_S
+        while self.open_moves() or self.deciding():
+            if time.monotonic() > deadline or child.poll() is not None:
+                child.kill()
+                raise RuntimeError(f"moves without an end: {self.open_moves()}, decides: {self.deciding()}")
+            time.sleep(0.05)
+        time.sleep(0.5)
+        child.terminate()
+        return child.wait(10)
+
+    def deciding(self):
+        ended = {entry["beat"] for kind in ("decided", "failed", "overtaken") for entry in self.entries(kind)}
+        return {entry["beat"] for entry in self.entries("decide_started")} - ended
+
+    def left(self):
+        """Processes that still name the profile, zombies aside."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    found += [pid] if os.fsencode(self.data) in file.read() and int(pid) != os.getpid() else []
+            except OSError:
+                continue
+        return found
+
+    def result(self, kills, cut):
+        code = self.rest()
+        commands, workers, decides = (self.lines(name) for name in ("commands", "workers", "decides"))
+        acts = collections.Counter(entry["plan"]["act"]["how"] for entry in self.entries("intended"))
+        used = collections.Counter(entry["run"] for kind in ("decided", "failed") for entry in self.entries(kind))
+        undone = [entry for entry in self.entries("finished") if entry["outcome"]["result"] != "done"]
+        twice = lambda counted: sum(count > 1 for count in counted.values())
+        return {
+            "loop": self.name, "kills": kills, "killed_alive": cut, "decides": len(decides), "commands": len(commands), "workers": len(workers),
+            "twice_or_more": twice(commands) + twice(workers) + twice(decides), "used_twice": twice(used),
+            "lost": acts["hosted"] - len(commands) + acts["worker"] - len(workers), "unlogged": 0, "undone": len(undone),
+            "left": len(self.left()), "exit": code,
+        }
+
+
 class Peer:
     """The pulse of looop 1.1.0, whose first beat always decides."""
 
@@ -129,6 +226,8 @@ def one_kill(loop, chance):
 
 def torture(loop, kills, chance):
     cut = sum(one_kill(loop, chance) for _ in range(kills))
+    if loop.name == "pulse":
+        return loop.result(kills, cut)
     deadline = time.monotonic() + SETTLE_S
     while not loop.settled():
         if time.monotonic() > deadline:
@@ -150,7 +249,8 @@ def holds(result):
     """Whether the promise was kept, and put to the test at all: something ran, and something was killed meanwhile."""
     if result["loop"] == "peer":
         return True
-    broken = result["twice_or_more"] or result["lost"] or result["unlogged"]
+    counts = ("twice_or_more", "lost", "unlogged", "used_twice", "undone", "left", "exit")
+    broken = any(result.get(name) for name in counts)
     return not broken and result["commands"] > 0 and result["killed_alive"] > 0
 
 
@@ -169,7 +269,7 @@ def main():
     args = arguments()
     seed = args.seed if args.seed is not None else random.randrange(2**32)
     print(f"kill9: seed {seed}", file=sys.stderr)
-    todo = [(Ours, args.looop)] if os.access(args.looop, os.X_OK) else []
+    todo = [(Ours, args.looop), (Chaos, args.looop)] if os.access(args.looop, os.X_OK) else []
     if not todo:
         print(f"kill9: no {args.looop}: cargo build --release, or --looop PATH", file=sys.stderr)
     peer = os.environ.get("LOOOP_PEER", os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "target", "peer", "bin", "looop"))
