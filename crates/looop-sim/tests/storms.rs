@@ -10,6 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use looop_sim::storm::judge::judge;
 use looop_sim::storm::tale::Tale;
+use looop_sim::storm::weather::Weather;
 
 /// Storms of one run.
 const SEEDS: u64 = 10_000;
@@ -114,13 +115,14 @@ fn number(name: &str) -> Option<u64> {
     Some(text.parse().unwrap_or_else(|_| panic!("{name}={text} is no number")))
 }
 
-/// Says something past the test harness.
-fn say(text: &str) {
-    writeln!(std::io::stdout().lock(), "{text}").expect("a line");
-}
-
 fn without() -> Vec<String> {
-    std::env::var("LOOOP_WITHOUT").unwrap_or_default().split(',').map(str::to_owned).collect()
+    let names = std::env::var("LOOOP_WITHOUT").unwrap_or_default();
+    let names: Vec<String> = names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    for name in &names {
+        let known: Vec<_> = Weather::hazards().collect();
+        assert!(known.contains(&name.as_str()), "there is no hazard {name}; there are {known:?}");
+    }
+    names
 }
 
 /// Runs the storms of all seeds on all cores.
@@ -148,25 +150,39 @@ fn run_all(seeds: u64) -> (Tale, Vec<(u64, String)>) {
     all.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Writes past the test harness, which keeps what a test prints to itself if it passes.
+fn say(tale: &Tale, failures: &[(u64, String)]) {
+    let mut out = std::io::stdout().lock();
+    for line in tale.lines.iter().flatten() {
+        writeln!(out, "{line}").expect("a line");
+    }
+    writeln!(out, "{:#?}", tale.counts).expect("counts");
+    for (seed, error) in failures {
+        writeln!(out, "seed {seed}: {error}").expect("a failure");
+        writeln!(out, "  replay it: LOOOP_SEED={seed} cargo test -p looop-sim --test storms")
+            .expect("a hint");
+    }
+}
+
 #[test]
 fn every_storm_ends_in_a_stable_state() {
     if let Some(seed) = number("LOOOP_SEED") {
         let (tale, judged) = judge(seed, &without(), true);
-        // Past the test harness, which keeps what a test prints to itself if it passes.
-        let mut out = std::io::stdout().lock();
-        for line in tale.lines.iter().flatten() {
-            writeln!(out, "{line}").expect("a line");
-        }
-        writeln!(out, "{:#?}", tale.counts).expect("counts");
-        return judged.unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        let failures: Vec<_> = judged.err().map(|error| (seed, error)).into_iter().collect();
+        say(&tale, &failures);
+        return assert!(failures.is_empty(), "the storm of seed {seed} did not end well");
     }
-    let seeds = number("LOOOP_SEEDS").unwrap_or(SEEDS);
-    let (tale, failures) = run_all(seeds);
-    for (seed, error) in &failures {
-        say(&format!("seed {seed}: {error}\n  LOOOP_SEED={seed} cargo test -p looop-sim --test storms"));
+    let seeds = number("LOOOP_SEEDS");
+    let (tale, failures) = run_all(seeds.unwrap_or(SEEDS));
+    if seeds.is_some() || !failures.is_empty() {
+        say(&tale, &failures);
     }
-    say(&format!("{:#?}", tale.counts));
-    let never: Vec<_> = WEATHER.iter().filter(|what| seeds >= MANY && tale.counted(what) == 0).collect();
-    assert!(!failures.is_empty() || never.is_empty(), "{never:?} never happened");
-    assert!(failures.is_empty(), "{} storms did not end well", failures.len());
+    assert!(
+        failures.is_empty(),
+        "{} storms did not end well; how to replay them is said above",
+        failures.len()
+    );
+    let many = seeds.is_none_or(|seeds| seeds >= MANY);
+    let never: Vec<_> = WEATHER.iter().filter(|what| many && tale.counted(what) == 0).collect();
+    assert!(never.is_empty(), "{never:?} never happened");
 }

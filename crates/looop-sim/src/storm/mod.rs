@@ -12,8 +12,12 @@ pub mod site;
 pub mod tale;
 pub mod weather;
 
+mod accounts;
+mod children;
 mod effects;
+mod inbox;
 mod looks;
+mod noise;
 mod person;
 mod pulse;
 mod run;
