@@ -58,6 +58,8 @@ impl Engine {
         self.timetable = Timetable::of(&seen.docs, now);
         let before = self.fold_news(seen, look.wet, now);
         if seen.early {
+            // The full look under way may have begun before what this one saw came to be.
+            self.looks.owe(look);
             return self.notify(now);
         }
         let readings = with_probes(&self.ledger, seen, now, &self.setup.limits);

@@ -229,7 +229,7 @@ impl Engine {
             // Whoever wakes a loop that is ending wakes nobody.
             self.looks = Looks::default();
         } else {
-            if self.is_still() {
+            if self.is_still() && !self.is_early() {
                 self.looks.repay();
             }
             self.begin_looks();

@@ -62,9 +62,17 @@ fn before_the_first_full_look_is_over_letters_are_taken_in_and_nothing_is_decide
     let entries = &world.lines.last().unwrap().entries;
     assert!(matches!(entries[..], [Entry::Asked { .. }, ..]), "{entries:?}");
     assert_eq!(world.decides(), 0);
+    let quick = |world: &World| {
+        world.each(|effect| matches!(effect, Effect::Sense(Scope::Quick, _)).then_some(())).len()
+    };
+    assert_eq!(quick(&world), 1, "and no other before that");
     (world.seen.scope, world.seen.early, world.seen.readings) = (Scope::Full, false, full);
     world.step(Event::Sensed(Box::new(world.seen.clone())));
     assert_eq!(world.decides(), 1);
+    world.decided(&json!({"action": "noop"}));
+    assert_eq!(quick(&world), 2, "what the early one saw is looked at again");
+    world.seen.scope = Scope::Quick;
+    world.sense();
     assert!(!world.engine.is_early());
     world.audit();
 }
