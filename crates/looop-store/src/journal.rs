@@ -65,6 +65,7 @@ impl Writer {
         if ledger.journal.is_empty() {
             return Ok(());
         }
+        self.close_line(ledger)?;
         let have = self.last_lines()?;
         let meant = |line: &String| ledger.journal.iter().filter(|other| *other == line).count();
         let mut missing: Vec<&String> = Vec::new();
@@ -78,6 +79,19 @@ impl Writer {
         }
         for line in missing.into_iter().rev() {
             self.append_journal(line)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a line of the ledger's that lacks nothing but its newline, because a write was torn right before it: else it
+    /// would not be found, and be written again.
+    fn close_line(&self, ledger: &Ledger) -> Result<(), StoreError> {
+        let tail = self.disk().read_tail(JOURNAL, LOOK_BACK).into_io().map_err(failed(JOURNAL, "read"))?;
+        let Some(tail) = tail else { return Ok(()) };
+        let text = String::from_utf8_lossy(&tail.bytes);
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        if ledger.journal.iter().any(|line| line == last) {
+            put(self.disk(), "\n", tail.size)?;
         }
         Ok(())
     }

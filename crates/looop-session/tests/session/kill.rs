@@ -198,11 +198,12 @@ fn a_foreign_control_group_is_left_alone() {
     let (folder, launched) =
         chamber.launch(&chamber.spec("trap '' HUP; sh @/stay.sh & read _ < up; echo > go; @sleep; exit"));
     let (neighbour, other) = Neighbour::hosted();
-    let foreign = fs::read_to_string(other.join("cgroup"));
-    assert_eq!(foreign.is_ok(), folder.join("cgroup").exists());
-    let own = foreign
-        .as_ref()
-        .is_ok_and(|_| fs::remove_dir(fs::read_to_string(folder.join("cgroup")).unwrap()).is_ok());
+    // The note is written before the group is made, and stands alone for a moment where none can be.
+    let group =
+        |folder: &Path| fs::read_to_string(folder.join("cgroup")).ok().filter(|at| Path::new(at).exists());
+    let foreign = group(&other);
+    assert_eq!(foreign.is_some(), group(&folder).is_some());
+    let own = group(&folder).is_some_and(|own| fs::remove_dir(own).is_ok());
     assert!(!own, "a group with members cannot be removed");
     fs::write(folder.join("cgroup"), foreign.unwrap_or_default()).unwrap();
     kill_host(&launched);

@@ -41,6 +41,16 @@ fn a_line_that_a_crash_kept_out_is_written_once() {
 }
 
 #[test]
+fn a_line_that_lacks_only_its_newline_is_not_written_again() {
+    let profile = Profile::new();
+    profile.write("journal.md", "- 09:59 began\n- 10:00 ran");
+    for _ in 0..2 {
+        profile.writer().mend_journal(&journaled("- 10:00 ran")).unwrap();
+        assert_eq!(profile.text("journal.md"), "- 09:59 began\n- 10:00 ran\n");
+    }
+}
+
+#[test]
 fn lines_that_a_full_disk_kept_out_come_in_order() {
     let profile = Profile::new();
     let writer = profile.writer();
