@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::approval::{Ground, Wish};
 use crate::gate::Limits;
 use crate::ledger::state::{Deciding, Ledger};
 use crate::model::digest::Digest;
@@ -9,12 +10,17 @@ use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::{Move, Object, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
+use crate::model::rights::Rights;
 use crate::schedule::{Missed, Schedule, When, parse_cron, parse_moment};
 use crate::time::{Now, machine_text};
 use crate::world::fleet::Worker;
 use crate::world::observation::{Doc, Docs};
 use crate::world::probe::is_overdue;
 
+mod agent;
+mod consent;
+mod rights;
+pub mod undo;
 pub(crate) mod workers;
 
 /// Shortest interval that a decider may ask for.
@@ -49,6 +55,8 @@ pub struct Context<'a> {
     pub author: Author,
     /// What the decision rests on, if a decider made it from a brief.
     pub rests: Option<&'a Rests>,
+    /// Whether that brief showed what a stranger wrote.
+    pub tainted: bool,
 }
 
 /// What becomes of a proposal.
@@ -66,6 +74,8 @@ pub enum Admission {
         /// The question, planned.
         instead: Box<Plan>,
     },
+    /// It waits for a person.
+    Park(Box<(Wish, Proposal)>),
     /// It came too late.
     Overtaken(String),
 }
@@ -81,8 +91,8 @@ pub fn admit(cx: &Context<'_>, proposal: Proposal) -> Admission {
     if let Some(question) = workers::instead(cx, &proposal) {
         return ask_instead(cx, question);
     }
-    match plan(cx, proposal) {
-        Ok(plan) => Admission::Execute(Box::new(plan)),
+    match plan(cx, proposal.clone()) {
+        Ok(plan) => consent::consent(cx, proposal, plan),
         Err(reason) => Admission::Reject(reason),
     }
 }
@@ -162,11 +172,21 @@ fn plan(cx: &Context<'_>, proposal: Proposal) -> Result<Plan, String> {
         author: cx.author.clone(),
         goal: goal.map(|goal| goal.to_string()),
         journal,
+        budget: match (&action, &cx.author) {
+            (Move::WriteGoal { id, .. }, Author::Decider(_)) => {
+                workers::budget(cx.ledger, cx.docs, id.as_str())
+            }
+            _ => None,
+        },
         next_interval_s: next_interval_s.map(|wish| wish.clamp(SHORTEST_NUDGE_S, longest)),
+        rights: Rights::Person,
+        tainted: false,
+        ground: Ground::new(),
         at: cx.now.stamp(),
         action,
     };
     plan.act = act(cx, &plan)?;
+    plan.rights = rights::of(cx, &plan);
     Ok(plan)
 }
 
@@ -248,6 +268,7 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         | Move::SendKey { .. }
         | Move::RestartSession { .. }
         | Move::KillWorker { .. } => workers::fault(cx, action),
+        Move::Undo { .. } => Some("a move is taken back by looop undo only".to_owned()),
         Move::Noop { .. } | Move::WriteSchedule { .. } => None,
     }
 }
@@ -294,7 +315,7 @@ fn ask_act(ledger: &Ledger, plan: &Plan) -> Act {
     Act::File { path: format!("asks/{id}.json"), before: None, after }
 }
 
-fn ask_id(ledger: &Ledger) -> String {
+pub(crate) fn ask_id(ledger: &Ledger) -> String {
     let mut number = ledger.asks_made + 1;
     while ledger.asks.contains_key(&format!("ask-{number}")) {
         number += 1;
@@ -317,7 +338,7 @@ fn archive(docs: &Docs, id: &Name) -> Result<Act, String> {
 }
 
 /// Where a policy file is or will be: a sensor's present file, else `<name>.sh`.
-fn path_of(docs: &Docs, object: Object<'_>) -> Option<String> {
+pub(crate) fn path_of(docs: &Docs, object: Object<'_>) -> Option<String> {
     match object {
         Object::Nothing => None,
         Object::Goal(id) => Some(format!("goals/{id}.md")),
@@ -331,7 +352,7 @@ fn path_of(docs: &Docs, object: Object<'_>) -> Option<String> {
 }
 
 /// The digest of a policy file as it is now.
-fn digest_of(docs: &Docs, object: Object<'_>) -> Option<Digest> {
+pub(crate) fn digest_of(docs: &Docs, object: Object<'_>) -> Option<Digest> {
     match object {
         Object::Nothing => None,
         Object::Goal(id) => docs.goals.get(id.as_str())?.digest(),
@@ -354,12 +375,12 @@ pub fn rests(ledger: &Ledger, deciding: &Deciding) -> Rests {
     }
 }
 
-fn worker_path(id: &str) -> String {
+pub(crate) fn worker_path(id: &str) -> String {
     format!("worker/{id}")
 }
 
 /// What a decision about a worker rests on: which session it is, and whether it runs.
-fn worker_digest(worker: &Worker) -> Digest {
+pub(crate) fn worker_digest(worker: &Worker) -> Digest {
     Digest::of_parts(&[worker.session.as_bytes(), worker.state.word().as_bytes()])
 }
 
@@ -414,6 +435,7 @@ fn ask_bytes(plan: &Plan, id: &str) -> Vec<u8> {
         asked: plan.at.wall,
         kind: AskKind::Question,
         proposal: None,
+        fetched: false,
     })
 }
 

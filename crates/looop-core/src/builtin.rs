@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::admit::workers::{fruitless_ask, is_fruitless};
+use crate::admit::workers::{allowance, budget, fruitless_ask, is_fruitless};
 use crate::gate::Limits;
 use crate::ledger::state::{GoalRecord, Ledger};
 use crate::model::goal::{self, Goal};
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
 use crate::model::outcome::Ended;
+use crate::purse;
 use crate::time::{Now, span_text};
 use crate::world::condition;
 use crate::world::fleet::is_worker_id;
@@ -117,6 +118,8 @@ pub enum Idle {
     NoRunner(String),
     /// It is ready, its recipe is a worker, and so many live already.
     NoRoom(usize),
+    /// It is ready, its recipe is a worker, and there is no money for one.
+    NoMoney(String),
     /// Its file cannot be used.
     Broken(String),
 }
@@ -138,6 +141,7 @@ impl Idle {
                 format!("{why}, and no runner can start its worker; set runners.<name>.interactive")
             }
             Self::NoRoom(cap) => format!("it waits for room: max_workers is {cap}"),
+            Self::NoMoney(why) => format!("it waits for money: {why}"),
         }
     }
 
@@ -150,6 +154,7 @@ impl Idle {
             Self::Prose | Self::NoRecipe(_) => "for a model to serve",
             Self::Worked(_) | Self::Claimed(_) => "being worked on",
             Self::NoRunner(_) | Self::NoRoom(_) => "for a worker to serve",
+            Self::NoMoney(_) => "waiting for money",
             Self::CheckError(_) | Self::NeverDue | Self::Broken(_) => "broken",
         }
     }
@@ -242,7 +247,7 @@ fn standing(
     }
     match (&goal.run, &goal.worker) {
         (None, None) => Standing::Not(Idle::NoRecipe(why)),
-        (None, Some(_)) => with_worker(ledger, id, seen, (why, limits)),
+        (None, Some(_)) => with_worker(ledger, id, seen, (why, now, limits)),
         (Some(_), _) if record.attempts >= ATTEMPTS => {
             let last = record.last.as_deref().unwrap_or("no result");
             Standing::Exhausted(format!("{why} after {} attempts; the last: {last}", record.attempts))
@@ -263,7 +268,12 @@ fn taken(id: &str, seen: &Observation) -> Option<Idle> {
 }
 
 /// The standing of a ready goal whose recipe is a worker.
-fn with_worker(ledger: &Ledger, id: &str, seen: &Observation, (why, limits): (String, &Limits)) -> Standing {
+fn with_worker(
+    ledger: &Ledger,
+    id: &str,
+    seen: &Observation,
+    (why, now, limits): (String, &Now, &Limits),
+) -> Standing {
     let fleet = &seen.docs.fleet;
     if let Some(worker) = fleet.live(id) {
         return Standing::Not(Idle::Worked(worker.session.clone()));
@@ -281,6 +291,10 @@ fn with_worker(ledger: &Ledger, id: &str, seen: &Observation, (why, limits): (St
     }
     if is_fruitless(ledger, id) || ledger.goal(id).attempts >= ATTEMPTS {
         return Standing::Exhausted(format!("{why}, and its workers come to nothing"));
+    }
+    let goal = Some((id, budget(ledger, &seen.docs, id)));
+    if let Err(reason) = purse::worker(ledger, limits, allowance(limits, None, None), goal, now) {
+        return Standing::Not(Idle::NoMoney(reason));
     }
     Standing::Servable(why)
 }
@@ -300,6 +314,7 @@ fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Optio
             runner: None,
             command: None,
             verify: goal.check.clone(),
+            sandbox: false,
         },
         (Standing::Exhausted(_), None) => return Some(fruitless_ask(&name)),
         (Standing::Exhausted(why), Some(_)) => Move::AskHuman {
@@ -317,7 +332,7 @@ fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Optio
 }
 
 /// What a worker of a recipe is told: the recipe, and the goal in full.
-fn worker_prompt(id: &str, recipe: &str, body: &str) -> String {
+pub(crate) fn worker_prompt(id: &str, recipe: &str, body: &str) -> String {
     format!("{recipe}\n\nThe goal \"{id}\", which you serve:\n\n{}\n", body.trim())
 }
 
@@ -333,7 +348,11 @@ pub fn nothing_text(choice: &Choice) -> String {
         }
     }
     let said: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
-    format!("no goal to serve: {}", said.join(", "))
+    let poor = choice.standings.values().find_map(|standing| match standing {
+        Standing::Not(Idle::NoMoney(reason)) => Some(format!("; {reason}")),
+        Standing::Servable(_) | Standing::Exhausted(_) | Standing::Not(_) => None,
+    });
+    format!("no goal to serve: {}{}", said.join(", "), poor.unwrap_or_default())
 }
 
 #[cfg(test)]

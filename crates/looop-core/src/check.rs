@@ -97,11 +97,20 @@ impl Seen {
             | Entry::ConfigError { .. }
             | Entry::ConfigMended
             | Entry::Rejected { .. }
+            | Entry::Parked { .. }
+            | Entry::Approved { .. }
+            | Entry::Declined { .. }
+            | Entry::Lapsed { .. }
+            | Entry::Reparked { .. }
+            | Entry::RuleWritten { .. }
             | Entry::Asked { .. }
             | Entry::Answered { .. }
             | Entry::Dismissed { .. }
+            | Entry::Trusted { .. }
             | Entry::WorkerStarted { .. }
             | Entry::WorkerEnded { .. }
+            | Entry::Spent { .. }
+            | Entry::Granted { .. }
             | Entry::Verified { .. }
             | Entry::ClaimReaped { .. }
             | Entry::Told { .. }

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::entry::Force;
 use crate::ledger::state::{Ledger, NoteKind};
+use crate::meter::Micros;
 use crate::model::digest::Digest;
-use crate::purse;
+use crate::policy::{Level, Policy};
+use crate::purse::{self, Fee};
 use crate::time::{Now, minute_text, span_text};
 use crate::world::baseline::Change;
 
@@ -19,6 +21,8 @@ const CHAIN_WAIT: Duration = Duration::from_hours(1);
 const FLAP_WAIT: Duration = Duration::from_mins(10);
 /// How often a start of the loop may force a decide.
 const START_WAIT: Duration = Duration::from_hours(1);
+/// The longest that a provider's limit is waited for.
+const LIMIT: Duration = Duration::from_hours(24);
 /// How often an overdue goal may force a decide.
 const OVERDUE_WAIT: Duration = Duration::from_hours(24);
 
@@ -27,10 +31,14 @@ const OVERDUE_WAIT: Duration = Duration::from_hours(24);
 pub struct Limits {
     /// Most decides in an hour; 0 is none.
     pub decides_per_hour: u32,
-    /// Dollars a day, where a cap is set.
-    pub daily_usd: Option<f64>,
-    /// Dollars set aside for one decide.
-    pub decide_usd: f64,
+    /// Dollars a day, where there is a cap.
+    pub daily_usd: Option<Micros>,
+    /// Tokens a day, where there is a cap.
+    pub daily_tokens: Option<u64>,
+    /// Dollars set aside for one decide; nothing where it has no bound.
+    pub decide_usd: Micros,
+    /// Dollars set aside for one worker; nothing where it has no bound.
+    pub worker_usd: Micros,
     /// Age from which a decision to do nothing counts as stale.
     pub noop_ttl: Duration,
     /// How long a ready goal may wait.
@@ -53,6 +61,12 @@ pub struct Limits {
     pub session_ttl: Duration,
     /// Runners that can start a worker; the first is taken where none is named.
     pub worker_runners: Vec<String>,
+    /// Runners that cost nothing.
+    pub free_runners: Vec<String>,
+    /// Which moves are admitted.
+    pub policy: Policy,
+    /// Whether what a decider wrote is really confined on this machine.
+    pub confines: bool,
 }
 
 impl Default for Limits {
@@ -61,7 +75,9 @@ impl Default for Limits {
         Self {
             decides_per_hour: 120,
             daily_usd: None,
-            decide_usd: 1.0,
+            daily_tokens: None,
+            decide_usd: Micros::new(1_000_000),
+            worker_usd: Micros::new(2_000_000),
             noop_ttl: Duration::from_hours(6),
             fairness_wait: Duration::from_hours(24),
             flap_streak: 5,
@@ -73,6 +89,9 @@ impl Default for Limits {
             worker_stuck: Duration::from_mins(15),
             session_ttl: Duration::from_hours(72),
             worker_runners: Vec::new(),
+            free_runners: Vec::new(),
+            policy: Policy { level: Level::Open, ..Policy::default() },
+            confines: true,
         }
     }
 }
@@ -115,6 +134,16 @@ pub enum Why {
         /// Which cap, and how it stands.
         reason: String,
     },
+    /// Decides left no receipt, and there is a cap.
+    Unmetered {
+        /// How many in a row.
+        runs: u32,
+    },
+    /// The providers of all deciders take no calls.
+    Limited {
+        /// Until when, in milliseconds since the epoch.
+        until: i64,
+    },
     /// Only flapping readings changed.
     Flapping {
         /// Which.
@@ -156,6 +185,13 @@ impl Why {
             }
             Self::DecidesPerHour { cap } => format!("{cap} decides in the last hour, which is the cap"),
             Self::Purse { reason } | Self::NothingReady { reason } => reason.clone(),
+            Self::Unmetered { runs } => format!(
+                "{runs} decides in a row left no receipt, so that the cap cannot be kept; set the runner's cost to where \
+                 its output says the dollars, or to \"free\""
+            ),
+            Self::Limited { until } => {
+                format!("the provider takes no calls until {}", minute_text(*until, &now.zone))
+            }
             Self::Flapping { readings } => {
                 format!("only {} changed, which flaps; looking at it every 10m", readings.join(", "))
             }
@@ -174,7 +210,7 @@ pub enum Verdict {
         /// What lets it through, if not a change.
         forced: Option<Force>,
         /// Dollars to set aside.
-        reserve_usd: f64,
+        reserve: Micros,
     },
     /// Do not ask.
     Skip(Why),
@@ -182,7 +218,7 @@ pub enum Verdict {
 
 /// What the gates look at besides the ledger.
 #[derive(Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent facts")]
+#[expect(clippy::struct_excessive_bools, reason = "four independent facts")]
 pub struct Asking<'a> {
     /// What differs from the baseline.
     pub changes: &'a [Change],
@@ -190,12 +226,14 @@ pub struct Asking<'a> {
     pub by_person: bool,
     /// Whether a person has just started the loop.
     pub begun: bool,
-    /// Whether the decider costs nothing.
-    pub free: bool,
+    /// What the decide costs at most, as far as that is known without its brief.
+    pub fee: Fee,
     /// Ready goals, and whether a sensor is failing: work that a decision to do nothing left open.
     pub open_work: bool,
     /// The policy files and the configuration as they are now.
     pub policy: Digest,
+    /// Until when the providers of all paid deciders take no calls, if that is so.
+    pub limited: Option<i64>,
     /// How many paid deciders there are: a wait comes when each of them has failed.
     pub deciders: usize,
     /// Whether the pulse is ending.
@@ -216,16 +254,27 @@ pub fn gate(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) ->
     }
     let forced = forced.filter(|force| asking.changes.is_empty() || *force == Force::Person);
     let shut = chain(ledger, asking, forced.as_ref(), now)
+        .or_else(|| asking.limited.map(|until| Why::Limited { until }))
         .or_else(|| backoff(ledger, asking, now))
         .or_else(|| decides_per_hour(ledger, now, limits))
         .or_else(|| flapping(ledger, asking, forced.as_ref(), now, limits));
     if let Some(why) = shut {
         return Verdict::Skip(why);
     }
-    match purse::reserve(ledger, limits, asking.free, now) {
-        Ok(reserve_usd) => Verdict::Decide { forced, reserve_usd },
-        Err(reason) => Verdict::Skip(Why::Purse { reason }),
+    match purse::decide(ledger, limits, asking.fee, now) {
+        Ok(reserve) => Verdict::Decide { forced, reserve },
+        Err(why) => Verdict::Skip(why),
     }
+}
+
+/// Until when a decider's provider takes no calls, if that is so now. The clock may have been stepped: no limit lasts
+/// longer than it was meant to, nor than a day, and another configuration may mean another account.
+pub fn limited(ledger: &Ledger, decider: &str, now: &Now, limits: &Limits) -> Option<i64> {
+    let limited = ledger.limited.get(decider).filter(|limited| limited.config == Some(limits.config))?;
+    let length = u64::try_from(limited.until.saturating_sub(limited.at.wall)).unwrap_or(0);
+    let length = Duration::from_millis(length).min(LIMIT);
+    let over = limited.until <= now.wall || now.left(&limited.at, length).is_zero();
+    (!over).then_some(limited.until)
 }
 
 /// Whether deciding is paused now.

@@ -4,6 +4,7 @@
 //! Time, ids and randomness come in as arguments, so that the same inputs always give the same effects.
 
 pub mod admit;
+pub mod approval;
 pub mod brief;
 pub mod builtin;
 pub mod check;
@@ -11,11 +12,15 @@ pub mod engine;
 pub mod gate;
 pub mod intake;
 pub mod ledger;
+pub mod meter;
 pub mod model;
 pub mod notice;
+pub mod policy;
 pub mod purse;
 pub mod schedule;
+pub mod shell;
 pub mod span;
+pub mod taint;
 pub mod time;
 pub mod view;
 pub mod world;

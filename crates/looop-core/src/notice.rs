@@ -22,6 +22,8 @@ pub(crate) const PURSE: &str = "purse";
 const FAILING: &str = "failures";
 /// What the key of an ask begins with.
 const ASK: &str = "ask:";
+/// What the key of a goal begins with whose budget stops its workers.
+const BUDGET: &str = "budget:";
 
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,7 +84,7 @@ pub struct Notice {
 /// Everything that waits for a person, by a key that stays the same while it waits.
 pub fn needs(ledger: &Ledger) -> BTreeMap<String, Need> {
     let asks = ledger.asks.iter().map(|(id, ask)| (format!("{ASK}{id}"), of_ask(id, ask)));
-    asks.chain(purse(ledger)).chain(failures(ledger)).collect()
+    asks.chain(purse(ledger)).chain(budgets(ledger)).chain(failures(ledger)).collect()
 }
 
 fn of_ask(id: &str, ask: &AskRecord) -> Need {
@@ -99,9 +101,36 @@ fn of_ask(id: &str, ask: &AskRecord) -> Need {
 }
 
 fn purse(ledger: &Ledger) -> Option<(String, Need)> {
-    let Why::Purse { reason } = &ledger.skipped.as_ref()?.why else { return None };
-    let message = format!("the budget stops deciding: {reason} (max_daily_usd in the configuration)");
+    let message = match &ledger.skipped.as_ref()?.why {
+        Why::Purse { reason } => {
+            let key =
+                if reason.contains("today's") { "max_daily_usd in the configuration" } else { "looop why" };
+            format!("the budget stops deciding: {reason} ({key})")
+        }
+        Why::Unmetered { runs } => {
+            format!("{runs} decides in a row left no receipt, and deciding stops (looop why)")
+        }
+        Why::Stopping
+        | Why::Paused { .. }
+        | Why::Unchanged
+        | Why::Chain { .. }
+        | Why::Backoff { .. }
+        | Why::DecidesPerHour { .. }
+        | Why::Limited { .. }
+        | Why::Flapping { .. }
+        | Why::NothingReady { .. }
+        | Why::BadFile { .. }
+        | Why::Busy { .. } => return None,
+    };
     Some((PURSE.to_owned(), Need { kind: NoticeKind::Purse, id: String::new(), message }))
+}
+
+fn budgets(ledger: &Ledger) -> impl Iterator<Item = (String, Need)> {
+    ledger.goals.iter().filter_map(|(id, record)| {
+        let message =
+            format!("the budget stops goal {id}: {} (budget_usd in goals/{id}.md)", record.broke.as_ref()?);
+        Some((format!("{BUDGET}{id}"), Need { kind: NoticeKind::Purse, id: String::new(), message }))
+    })
 }
 
 fn failures(ledger: &Ledger) -> Option<(String, Need)> {
@@ -116,6 +145,10 @@ fn failures(ledger: &Ledger) -> Option<(String, Need)> {
 pub(crate) fn is_open(ledger: &Ledger, key: &str) -> bool {
     match key.strip_prefix(ASK) {
         Some(id) => ledger.asks.contains_key(id),
+        None if key.starts_with(BUDGET) => {
+            let goal = key.strip_prefix(BUDGET).and_then(|id| ledger.goals.get(id));
+            goal.is_some_and(|record| record.broke.is_some())
+        }
         None if key == FAILING => ledger.failures.as_ref().is_some_and(|failures| failures.count >= FAILURES),
         None => key == PURSE,
     }
@@ -147,7 +180,12 @@ pub fn next(ledger: &Ledger, now: &Now) -> Option<Duration> {
 }
 
 fn left(ledger: &Ledger, key: &str, now: &Now) -> Duration {
-    ledger.notices.get(key).map_or(Duration::ZERO, |told| now.left(&told.last, gap(told.count)))
+    match ledger.notices.get(key) {
+        None => Duration::ZERO,
+        // A budget is the person's own word: that it holds is told once.
+        Some(_) if key.starts_with(BUDGET) => Duration::MAX,
+        Some(told) => now.left(&told.last, gap(told.count)),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,14 @@ use crate::{mark, point, sys};
 /// A script that was written a moment ago may be held open for an instant by a fork elsewhere in its writer.
 const BUSY_WAITS_MS: [u64; 7] = [1, 2, 4, 8, 16, 32, 64];
 
+/// Becomes another program, with this one's environment and files. It returns only if that fails.
+pub fn turn_into(argv: &[OsString]) -> io::Error {
+    match argv.split_first() {
+        Some((program, arguments)) => Command::new(program).args(arguments).exec(),
+        None => io::ErrorKind::InvalidInput.into(),
+    }
+}
+
 /// What to start.
 #[derive(Debug)]
 pub(crate) struct Plan<'a> {

@@ -5,6 +5,7 @@ pub mod disk_dice;
 pub mod disk_faults;
 
 mod disk_tree;
+pub mod model;
 pub mod profile;
 pub mod storm;
 pub mod waiting;

@@ -78,6 +78,8 @@ impl Profile {
         env.insert("HOME".into(), folder.path().join("home").into_os_string());
         env.insert("TZ".into(), "UTC".into());
         env.insert("LANG".into(), "C.UTF-8".into());
+        // Most tests are about what moves do, not about who allows them.
+        env.insert("LOOOP_POLICY".into(), "open".into());
         let data = folder.path().join(name);
         env.insert("LOOOP_DATA_DIR".into(), data.clone().into_os_string());
         fs::create_dir(folder.path().join("home")).expect("a home folder");
@@ -120,6 +122,13 @@ impl Profile {
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.env.insert(name.into(), value.as_ref().to_owned());
+        self
+    }
+
+    /// Has its moves judged by the policy that its own files say, `guarded` where they say nothing.
+    #[must_use]
+    pub fn guarded(mut self) -> Self {
+        self.env.remove(OsStr::new("LOOOP_POLICY"));
         self
     }
 

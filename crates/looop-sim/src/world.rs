@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use looop_core::admit::content;
 use looop_core::engine::io::{DecideOrder, Effect, Event, Record, Reply, Request, RequestId};
 use looop_core::engine::machine::{Engine, PaidDecider, Setup};
 use looop_core::gate::Limits;
 use looop_core::ledger::entry::{Cause, FailureKind, Line};
 use looop_core::ledger::state::Ledger;
+use looop_core::ledger::undo::Undoable;
 use looop_core::model::digest::Digest;
 use looop_core::model::goal;
 use looop_core::model::moves::Move;
@@ -67,7 +67,11 @@ impl<'a> Holder<'a> {
         writer.layout().map_err(|error| stopped(error.text()))?;
         let (log, ledger, _) = writer.open_log().map_err(|error| stopped(error.to_string()))?;
         mend(&writer, &ledger)?;
-        let paid = if paid { vec![PaidDecider { name: "m".to_owned(), free: true }] } else { Vec::new() };
+        let paid = if paid {
+            vec![PaidDecider { name: "m".to_owned(), free: true, tool: false, bound: None }]
+        } else {
+            Vec::new()
+        };
         let engine = Engine::new(ledger, Setup { limits: limits(), builtin: true, paid });
         let (events, commands) = (VecDeque::new(), BTreeMap::new());
         let disk = disk.clone();
@@ -105,7 +109,11 @@ impl<'a> Holder<'a> {
     /// One request to its end.
     pub fn ask(&mut self, request: Request) -> Driven<()> {
         self.asked += 1;
-        let docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
+        let mut docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
+        if let Request::Undo { .. } = request {
+            let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+            docs.kept = self.writer.kept_bodies(before);
+        }
         self.events.push_back(Event::Asked(RequestId(self.asked), Box::new(request), Some(Box::new(docs))));
         self.drain()
     }
@@ -168,6 +176,8 @@ impl<'a> Holder<'a> {
                 self.journal_lags = written.is_err();
             }
             Effect::Settle(ask) => drop(self.writer.settle(&ask, *self.wall)),
+            Effect::Post(ask) => drop(self.writer.post_own(&ask)),
+            Effect::Rule(ask, _) => self.events.push_back(Event::RuleWritten(ask, None)),
             Effect::Again(id, request) => {
                 let docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
                 self.events.push_back(Event::Asked(id, request, Some(Box::new(docs))));
@@ -178,8 +188,15 @@ impl<'a> Holder<'a> {
                 self.events.push_back(Event::Notified(notice.key, vec![("command".to_owned(), error)]));
             }
             Effect::Reply(_, reply) => self.replies.push(*reply),
+            Effect::Counted(letter) => drop(self.writer.counted(&letter, *self.wall)),
             // No world here has workers.
-            Effect::Reap | Effect::Prune(..) | Effect::End(_) | Effect::Clear | Effect::Exit => {}
+            Effect::Freeze(_)
+            | Effect::Thaw(_)
+            | Effect::Reap
+            | Effect::Prune(..)
+            | Effect::End(_)
+            | Effect::Clear
+            | Effect::Exit => {}
         }
         Ok(true)
     }
@@ -193,7 +210,7 @@ impl<'a> Holder<'a> {
         let setup = Setup {
             limits: limits(),
             builtin: true,
-            paid: vec![PaidDecider { name: "m".to_owned(), free: true }],
+            paid: vec![PaidDecider { name: "m".to_owned(), free: true, tool: false, bound: None }],
         };
         self.engine = Engine::new(ledger, setup);
         let docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
@@ -234,9 +251,7 @@ impl<'a> Holder<'a> {
         if let Err(error) = self.writer.make_run(order.run, order.brief.as_bytes()) {
             let failure = Some((FailureKind::Runner, error.text()));
             let ended = *self.wall;
-            let record =
-                Record { v: 1, run: order.run, decision: None, source: None, failure, spend: None, ended };
-            return self.decided(order.run, record);
+            return self.decided(order.run, Record { failure, ..Record::empty(order.run, ended) });
         }
         self.yard.launch(&order.session);
         let record = self.yard.run_decide(&order.session, order.run, *self.wall);
@@ -258,10 +273,7 @@ impl<'a> Holder<'a> {
             Stands::Lost => {
                 let failure = Some((FailureKind::Lost, "the decide died without a record".to_owned()));
                 let ended = *self.wall;
-                self.decided(
-                    run,
-                    Record { v: 1, run, decision: None, source: None, failure, spend: None, ended },
-                );
+                self.decided(run, Record { failure, ..Record::empty(run, ended) });
             }
         }
     }
@@ -275,9 +287,10 @@ impl<'a> Holder<'a> {
                 self.yard.launch(session);
                 self.yard.run_shell(session, &command)
             }
-            Act::Nothing | Act::File { .. } | Act::Archive { .. } => {
-                self.writer.perform(plan, content(plan).as_deref(), 20)
-            }
+            Act::Nothing | Act::File { .. } | Act::Archive { .. } => match self.writer.bytes_for(plan) {
+                Ok(bytes) => self.writer.perform(plan, bytes.as_deref(), 20),
+                Err(reason) => Outcome::failed(reason),
+            },
             Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. } => {
                 Outcome::failed("there are no workers in this world")
             }

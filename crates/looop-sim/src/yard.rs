@@ -69,15 +69,7 @@ impl Yard {
             let noop = serde_json::json!({"action": "noop"});
             let decision = self.decisions.get(self.decided).cloned().unwrap_or(noop);
             self.decided += 1;
-            let record = Record {
-                v: 1,
-                run,
-                decision: Some(decision),
-                source: None,
-                failure: None,
-                spend: None,
-                ended: wall,
-            };
+            let record = Record { decision: Some(decision), ..Record::empty(run, wall) };
             self.records.insert(run.0, record);
             self.children.insert(session.to_owned(), Child::Ended);
         }

@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use looop_core::check::violations;
 use looop_core::engine::io::Request;
 use looop_core::ledger::entry::{Entry, Line};
+use looop_core::model::digest::Digest;
 use looop_core::model::moves::{Move, Proposal};
 use looop_core::model::name::Name;
 use looop_core::model::outcome::Outcome;
@@ -29,7 +30,7 @@ struct Scenario {
     script: Script,
 }
 
-const SCENARIOS: [Scenario; 4] = [
+const SCENARIOS: [Scenario; 5] = [
     Scenario {
         name: "recipes",
         goals: &[
@@ -87,6 +88,23 @@ const SCENARIOS: [Scenario; 4] = [
             holder.ask(make(Move::ArchiveGoal { id: name("keep") }))
         },
     },
+    Scenario {
+        name: "taken back",
+        goals: &[("keep", "# Keep\n"), ("old", "# Old\n")],
+        decisions: Vec::new,
+        paid: false,
+        script: |holder| {
+            let make = |action| Request::Make { proposal: Proposal::of(action) };
+            let name = |text| Name::new(text).expect("a name");
+            holder.ask(make(Move::WriteGoal { id: name("mine"), body: "# Mine".to_owned() }))?;
+            holder.ask(make(Move::WriteGoal { id: name("keep"), body: "# Kept no more".to_owned() }))?;
+            holder.ask(make(Move::ArchiveGoal { id: name("old") }))?;
+            for _ in 0..3 {
+                holder.ask(Request::Undo { beat: None })?;
+            }
+            Ok(())
+        },
+    },
 ];
 
 struct Run {
@@ -141,6 +159,13 @@ impl Run {
             assert_eq!(*count, intended(&lines, command), "{name}, {what}: {command} ran {count} times");
         }
         let journal = String::from_utf8(self.disk.get("journal.md").unwrap_or_default()).expect("text");
+        // Whatever was done or taken back, no text of a person's goal is lost.
+        for (id, text) in scenario.goals {
+            let kept = format!("undo.d/{}", Digest::of(text.as_bytes()));
+            let places = [format!("goals/{id}.md"), format!("goals/archive/{id}.md"), kept];
+            let there = places.iter().any(|place| self.disk.get(place).as_deref() == Some(text.as_bytes()));
+            assert!(there, "{name}, {what}: goal {id} is lost");
+        }
         for line in journaled(&lines) {
             let count = journal.lines().filter(|have| *have == line).count();
             assert!(count == 1, "{name}, {what}: journal has {count} × {line}\n{journal}");
@@ -187,6 +212,10 @@ fn without_faults_every_scenario_gets_there() {
                 || matches!(entry, Entry::Finished { outcome: Outcome::Failed { .. }, .. })
         });
         assert_eq!(failed.count(), 0, "{}", scenario.name);
+        if scenario.name == "taken back" {
+            let goals = ["keep", "old", "mine"].map(|id| run.disk.get(&format!("goals/{id}.md")));
+            assert_eq!(goals, [Some(b"# Keep\n".to_vec()), Some(b"# Old\n".to_vec()), None]);
+        }
     }
 }
 

@@ -144,6 +144,7 @@ fn a_decide_that_is_overtaken_is_never_executed() {
             runner: None,
             command: None,
             verify: None,
+            sandbox: false,
         };
         storm.site.mind = Mind::Fixed(decision(edit, n / 3), 40 * SECOND);
         storm.ask(Request::Make { proposal: Proposal::of(hire) });

@@ -15,7 +15,7 @@ use looop_sim::storm::weather::Weather;
 /// Storms of one run.
 const SEEDS: u64 = 10_000;
 /// Failures after which there is no use in going on.
-const ENOUGH: usize = 5;
+const ENOUGH: usize = 12;
 
 /// What must have happened in a run of at least [`MANY`] storms: one in which it never rains tests nothing.
 const WEATHER: &[&str] = &[
@@ -46,6 +46,10 @@ const WEATHER: &[&str] = &[
     "verbs without a pulse",
     "orderly ends",
     "signals",
+    "decides without a receipt",
+    "receipts that are lower bounds",
+    "tokens without a price",
+    "limits of a provider",
     // What the person and the workers did.
     "answers",
     "answers fetched",
@@ -54,6 +58,7 @@ const WEATHER: &[&str] = &[
     "tells",
     "schedules written",
     "workers started",
+    "spend letters",
     "asked for a beat",
     "asked for a dry run",
     "asked for a move",
@@ -61,6 +66,7 @@ const WEATHER: &[&str] = &[
     "asked to dismiss",
     "asked to go down",
     "asked to prune",
+    "asked to undo",
     "asked to resume",
     "asked to wake",
     "asked who it is",
@@ -84,6 +90,7 @@ const WEATHER: &[&str] = &[
     "ask_human",
     "write_schedule",
     "drop_schedule",
+    "undo",
     "entry saw",
     "entry skipped",
     "entry flapping",
@@ -106,6 +113,20 @@ const WEATHER: &[&str] = &[
     "entry resumed",
     "entry dropped",
     "entry stopped",
+    // What the purse did.
+    "purse stops",
+    "purse stops that another day lifted",
+    "stops for want of receipts",
+    "waits for a provider",
+    "goals that wait for money",
+    "spend letters counted",
+    "accounts closed",
+    "asked whether a worker may go on",
+    "workers paused",
+    "workers let go on",
+    "kills for money",
+    "entry spent",
+    "entry granted",
 ];
 /// In so many storms everything happens.
 const MANY: u64 = 1_000;

@@ -51,7 +51,7 @@ fn intended(beat: BeatId, at: Stamp) -> Entry {
     let action = Move::RunShell { cmd: format!("make -C work report-{}", beat.0 % 100), reason: None };
     let act = Act::Hosted { session: format!("move~{}", beat.0) };
     let goal = Some(format!("goal-{}", beat.0 % 20));
-    let plan = Plan { action, author: Author::Builtin, act, goal, journal: None, next_interval_s: None, at };
+    let plan = Plan { goal, ..Plan::new(action, (Author::Builtin, act), at) };
     let why = Some("its check fails".to_owned());
     Entry::Intended { beat, plan: Box::new(plan), cause: Some(Cause::Timer), changes: Vec::new(), why }
 }

@@ -37,11 +37,12 @@ impl Writer {
     pub fn perform(&self, plan: &Plan, bytes: Option<&[u8]>, keep: usize) -> Outcome {
         let done = match &plan.act {
             Act::File { path, before, after } => {
-                let change = Change { path, before: *before, after: *after, bytes, at: plan.at, keep };
+                let change = Change { path, before: *before, after: *after, bytes, plan, keep };
                 check_path(path).and_then(|()| self.change_file(&change))
             }
             Act::Archive { from, to, body } => {
-                check_path(from).and_then(|()| check_path(to)).and_then(|()| self.archive(from, to, *body))
+                let checked = check_path(from).and_then(|()| check_path(to));
+                checked.and_then(|()| self.still_rests(plan)).and_then(|()| self.archive(from, to, *body))
             }
             Act::Nothing
             | Act::Hosted { .. }
@@ -113,10 +114,34 @@ impl Writer {
             return Err(changed_meanwhile(change.path));
         }
         self.make_folder(parent(change.path))?;
+        if change.before.is_some() {
+            self.keep_before(change)?;
+        }
         match (change.after, change.bytes) {
             (None, _) => self.remove_file(change),
             (Some(after), Some(bytes)) if Digest::of(bytes) == after => self.put_file(change, bytes),
             (Some(_), _) => Err(format!("the bytes for {} are not those that were planned", change.path)),
+        }
+    }
+
+    /// Whether the files that a person's consent rests on are what they were: asked as late as can be, since what is
+    /// written before takes its time.
+    fn still_rests(&self, plan: &Plan) -> Result<(), String> {
+        let files = plan.ground.iter().filter(|(name, _)| !name.starts_with("worker/"));
+        for (path, digest) in files {
+            if self.digest(path)? != *digest {
+                return Err(changed_meanwhile(path));
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps what the file is. It must still be what the plan found.
+    fn keep_before(&self, change: &Change<'_>) -> Result<(), String> {
+        let content = self.disk().read(change.path, STATE_LIMIT, Links::Inside).known(change.path)?;
+        match content.filter(|content| Some(Digest::of(&content.bytes)) == change.before) {
+            Some(content) => self.keep_body(&content.bytes, change.after, &change.plan.at),
+            None => Err(changed_meanwhile(change.path)),
         }
     }
 
@@ -126,6 +151,7 @@ impl Writer {
         }
         let temp = Temp::durable(self.disk(), change.path, bytes, mode_of(change.path))?;
         point("store.before-replace");
+        self.still_rests(change.plan)?;
         if self.digest(change.path)? != change.before {
             return Err(changed_meanwhile(change.path));
         }
@@ -140,6 +166,10 @@ impl Writer {
     }
 
     fn remove_file(&self, change: &Change<'_>) -> Result<Option<String>, String> {
+        self.still_rests(change.plan)?;
+        if self.digest(change.path)? != change.before {
+            return Err(changed_meanwhile(change.path));
+        }
         self.disk().remove(change.path).map_err(failed(change.path, "removed"))?;
         point("store.removed");
         let removed = format!("{} was removed", change.path);
@@ -166,7 +196,7 @@ impl Writer {
         Ok(self.sync_note(&[parent(to), parent(from)]))
     }
 
-    fn make_folder(&self, folder: &str) -> Result<(), String> {
+    pub(crate) fn make_folder(&self, folder: &str) -> Result<(), String> {
         if folder.is_empty() || self.has_folder(folder) {
             return Ok(());
         }
@@ -191,7 +221,7 @@ impl Writer {
             return Ok(());
         };
         self.make_folder(HISTORY)?;
-        let path = format!("{HISTORY}/{}", history_name(&change.at, &content.bytes));
+        let path = format!("{HISTORY}/{}", history_name(&change.plan.at, &content.bytes));
         match write_new(self.disk(), &path, &content.bytes, 0o600) {
             Err(error) if is_taken(&error) => {}
             kept => kept?,
@@ -229,7 +259,7 @@ struct Change<'a> {
     before: Option<Digest>,
     after: Option<Digest>,
     bytes: Option<&'a [u8]>,
-    at: Stamp,
+    plan: &'a Plan,
     keep: usize,
 }
 

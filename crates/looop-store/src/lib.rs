@@ -18,6 +18,7 @@ mod lock;
 mod point;
 mod runs;
 mod snapshots;
+mod undo;
 
 pub use act::{PLAYBOOK_HISTORY, Recovered};
 pub use dir::{OpenError, Reader};
@@ -28,3 +29,4 @@ pub use lock::{LockError, Writer};
 pub use log::{AppendError, Log, LogError, Repair};
 pub use point::{POINTS, point};
 pub use runs::{RunFiles, run_folder};
+pub use undo::kept_path;

@@ -14,7 +14,8 @@ const LOCK: &str = "lock";
 const OLD_FOLDER: &str = ".lock";
 const OLD_LOCK: &str = ".lock/lock";
 /// Folders that only the writer makes temp files in.
-const SWEPT: &[&str] = &["", "goals", "sensors", "schedules", "playbook.d", "snapshots", "log", "mail.d"];
+const SWEPT: &[&str] =
+    &["", "goals", "sensors", "schedules", "playbook.d", "undo.d", "snapshots", "log", "mail.d"];
 
 /// Why the lock was not taken.
 #[derive(Debug, thiserror::Error)]

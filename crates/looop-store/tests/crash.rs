@@ -11,6 +11,7 @@ use looop_core::ledger::entry::{Entry, Line};
 use looop_core::ledger::fold::apply_line;
 use looop_core::ledger::state::Ledger;
 use looop_core::model::digest::Digest;
+use looop_core::model::letter::{Ask, AskKind};
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{Act, Author, Plan};
 use looop_core::time::Stamp;
@@ -22,8 +23,7 @@ const AT: Stamp = Stamp { wall: 1_800_000_000_000, up: 1, boot: 1 };
 const CHILD: &str = "LOOOP_STORE_CHILD";
 
 fn plan(act: Act) -> Plan {
-    let action = Move::Noop { reason: None };
-    Plan { action, author: Author::Person, act, goal: None, journal: None, next_interval_s: None, at: AT }
+    Plan::new(Move::Noop { reason: None }, (Author::Person, act), AT)
 }
 
 fn file(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Plan {
@@ -107,7 +107,25 @@ fn scenario(root: &Path) {
     writer.write_snapshot("sensor-a", b"{}").unwrap();
     writer.post_answer("p-1", "yes", AT.wall).unwrap();
     writer.settle("p-1", AT.wall).unwrap();
+    writer.post_own(&own_letter()).unwrap();
     workers_letters(&writer);
+}
+
+/// A letter by which the loop asks for consent.
+fn own_letter() -> Ask {
+    Ask {
+        v: 1,
+        id: "ask-9".to_owned(),
+        from: "pulse".to_owned(),
+        kind: AskKind::Proposal,
+        prompt: "May I?".to_owned(),
+        options: Vec::new(),
+        reference: None,
+        goal: None,
+        proposal: None,
+        asked: AT.wall,
+        fetched: false,
+    }
 }
 
 const LEASE: Lease<'_> = Lease { nonce: "1", wall: AT.wall, alive: &|_| true };
@@ -162,6 +180,8 @@ fn check(root: &Path, at: &str) {
         root.join("mail.d/p-1.answer.json").exists() && root.join("mail.d/p-1.ask.json").exists(),
         "{at}"
     );
+    writer.post_own(&own_letter()).unwrap_or_else(|error| panic!("{at}: {error}"));
+    assert_eq!(writer.letters().asks.get("ask-9"), Some(&own_letter()), "{at}");
     check_workers_letters(&writer, at);
     let kept = writer.playbook_history().unwrap();
     assert_eq!(std::fs::read(root.join("playbook.d").join(&kept[0])).unwrap(), b"first", "{at}");

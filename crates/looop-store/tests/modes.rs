@@ -15,8 +15,7 @@ use looop_store::mail::{Lease, NewAsk};
 fn write(path: &str, bytes: &[u8]) -> Plan {
     let act = Act::File { path: path.to_owned(), before: None, after: Some(Digest::of(bytes)) };
     let at = Stamp { wall: 1_800_000_000_000, up: 1, boot: 1 };
-    let action = Move::Noop { reason: None };
-    Plan { action, author: Author::Person, act, goal: None, journal: None, next_interval_s: None, at }
+    Plan::new(Move::Noop { reason: None }, (Author::Person, act), at)
 }
 
 /// Makes one of everything.

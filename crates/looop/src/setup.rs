@@ -2,9 +2,10 @@
 
 use looop_core::engine::machine::{PaidDecider, Setup};
 use looop_core::gate::Limits;
+use looop_core::meter::Micros;
 use looop_core::model::digest::Digest;
 
-use crate::config::{Config, Cost, Decider};
+use crate::config::{Config, Cost, Decider, Runner};
 
 /// What the engine is set up with.
 pub(crate) fn setup(config: &Config) -> Setup {
@@ -12,8 +13,12 @@ pub(crate) fn setup(config: &Config) -> Setup {
     let paid = chain.iter().filter_map(|decider| match decider {
         Decider::Builtin => None,
         Decider::Command(name) => {
-            let free = config.runners.get(name.as_str()).is_some_and(|runner| runner.cost == Cost::Free);
-            Some(PaidDecider { name: name.to_string(), free })
+            let runner = config.runners.get(name.as_str());
+            let free = runner.is_some_and(|runner| runner.cost == Cost::Free);
+            let tool = runner.is_some_and(Runner::takes_schema);
+            let api = runner.and_then(|runner| runner.api.as_ref());
+            let bound = api.and_then(|api| api.call_bound(&config.prices));
+            Some(PaidDecider { name: name.to_string(), free, tool, bound })
         }
     });
     Setup { limits: limits(config), builtin: chain.contains(&Decider::Builtin), paid: paid.collect() }
@@ -23,8 +28,10 @@ pub(crate) fn setup(config: &Config) -> Setup {
 pub(crate) fn limits(config: &Config) -> Limits {
     Limits {
         decides_per_hour: config.max_decides_per_hour.map_or(0, |cap| u32::try_from(cap).unwrap_or(u32::MAX)),
-        daily_usd: config.max_daily_usd.explicit().map(dollars),
-        decide_usd: config.max_decide_usd.map_or(0.0, dollars),
+        daily_usd: config.max_daily_usd.effective().map(money),
+        daily_tokens: config.max_daily_tokens,
+        decide_usd: config.max_decide_usd.map_or(Micros::ZERO, money),
+        worker_usd: config.max_worker_usd.map_or(Micros::ZERO, money),
         noop_ttl: config.noop_ttl,
         fairness_wait: config.fairness_max_wait,
         flap_streak: u32::try_from(config.flap_streak).unwrap_or(u32::MAX),
@@ -36,6 +43,10 @@ pub(crate) fn limits(config: &Config) -> Limits {
         worker_stuck: config.worker_stuck,
         session_ttl: config.session_ttl,
         worker_runners: worker_runners(config),
+        free_runners: free_runners(config),
+        policy: config.policy.clone(),
+        // The loop tries it out; whoever only looks does not.
+        confines: true,
     }
 }
 
@@ -47,7 +58,12 @@ fn worker_runners(config: &Config) -> Vec<String> {
     first.into_iter().chain(rest).map(str::to_owned).collect()
 }
 
-#[expect(clippy::cast_precision_loss, reason = "amounts of money stay far below 2^52 micro-dollars")]
-fn dollars(usd: crate::config::Usd) -> f64 {
-    usd.micros() as f64 / 1e6
+/// The runners that cost nothing.
+fn free_runners(config: &Config) -> Vec<String> {
+    let free = config.runners.iter().filter(|(_, runner)| runner.cost == Cost::Free);
+    free.map(|(name, _)| name.to_string()).collect()
+}
+
+fn money(usd: crate::config::Usd) -> Micros {
+    Micros::new(usd.micros())
 }

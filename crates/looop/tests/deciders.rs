@@ -258,7 +258,7 @@ fn a_dollar_cap_stops_an_unmetered_runner_when_its_reservations_use_it_up() {
     let third = profile.beat().ok();
     assert!(third.stdout.contains("$2.00 of today's $2.00 is spent"), "{third:?}");
     let ledger = profile.ledger();
-    assert_eq!((ledger.runs, ledger.spend.values().map(|day| day.usd).sum::<f64>()), (2, 2.0));
+    assert_eq!((ledger.runs, ledger.spend.values().map(|day| day.spent.get()).sum::<u64>()), (2, 2_000_000));
     assert_eq!(profile.run(&["status", "--json"]).ok().json()["spend"]["usd"], json!(2.0));
 }
 
@@ -280,8 +280,14 @@ fn a_decision_is_overtaken_when_what_it_rests_on_is_edited_meanwhile() {
             r#"{"action":"run_shell","cmd":"touch ran","goal":"ship"}"#,
         ),
         ("rm \"$LOOOP_DATA_DIR/goals/ship.md\"", r#"{"action":"archive_goal","id":"ship"}"#),
-        ("\"$LOOOP_BIN\" goal write ship new", r#"{"action":"write_goal","id":"ship","body":"old"}"#),
-        ("\"$LOOOP_BIN\" schedule write s --in 1h", r#"{"action":"write_schedule","name":"s","in_s":60}"#),
+        (
+            "echo new > \"$LOOOP_DATA_DIR/goals/ship.md\"",
+            r#"{"action":"write_goal","id":"ship","body":"old"}"#,
+        ),
+        (
+            "mkdir -p \"$LOOOP_DATA_DIR/schedules\" && echo new > \"$LOOOP_DATA_DIR/schedules/s.json\"",
+            r#"{"action":"write_schedule","name":"s","in_s":60}"#,
+        ),
     ];
     for (edit, decision) in edits {
         let profile = script(&format!("{edit} >&2 && echo '{decision}'")).goal("ship", "Ship it.\n");

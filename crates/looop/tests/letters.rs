@@ -432,9 +432,12 @@ fn a_proposal_is_a_move_that_waits() {
     let asks = profile.run(&["asks", "--json"]).ok().json();
     assert_eq!((&asks[0]["kind"], &asks[0]["proposal"]), (&json!("proposal"), &action));
     assert_eq!(asks[0]["prompt"], "setup~1 proposes to write goal ship");
-    let refused = profile.run(&["answer", "setup-1", "yes"]);
-    refused.fails(1, "approving comes with a later version; make the move by hand, or dismiss it");
     assert_eq!(profile.file("goals/ship.md"), None);
+    let said = profile.run(&["answer", "setup-1", "yes"]).ok().stdout;
+    assert_eq!(said, "approved setup-1, and done: wrote goal ship\n");
+    assert_eq!(profile.file("goals/ship.md").as_deref(), Some("Ship it.\n"));
+    let other = json!({"action": "write_goal", "id": "sink", "body": "Sink it."}).to_string();
+    let posted = profile.run_with(&["propose", "-", "--session", "setup~1"], other.as_bytes()).ok().stdout;
     for (text, said) in [
         ("{", "the move is not JSON"),
         (r#"{"action":"write_gaol","id":"x"}"#, "write_goal"),
@@ -444,6 +447,7 @@ fn a_proposal_is_a_move_that_waits() {
         profile.run_with(&["propose", "-", "--session", "setup~1"], text.as_bytes()).fails(1, said);
     }
     profile.run(&["propose", "nowhere.json", "--session", "setup~1"]).fails(1, "nowhere.json");
-    profile.run(&["asks", "dismiss", "setup-1"]).ok();
+    profile.run(&["asks", "dismiss", posted.trim()]).ok();
     assert_eq!(profile.run(&["asks", "--json"]).ok().json(), json!([]));
+    assert_eq!(profile.file("goals/sink.md"), None);
 }

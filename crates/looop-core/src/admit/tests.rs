@@ -1,5 +1,7 @@
 //! Admission: what is carried out and how, what is refused, and what came too late.
 
+mod rights;
+mod undo;
 mod workers;
 
 use std::time::Duration;
@@ -85,6 +87,7 @@ impl Desk {
     fn judge(&self, proposal: Value) -> Admission {
         let proposal: Proposal = serde_json::from_value(proposal).unwrap();
         let cx = Context {
+            tainted: false,
             ledger: &self.ledger,
             docs: &self.docs,
             limits: &self.limits,
@@ -101,6 +104,7 @@ impl Desk {
             Admission::Reject(reason) | Admission::Overtaken(reason) | Admission::Ask { reason, .. } => {
                 panic!("{reason}")
             }
+            Admission::Park(waits) => panic!("{waits:?}"),
         }
     }
 
@@ -110,6 +114,7 @@ impl Desk {
             Admission::Overtaken(what) => panic!("{what}"),
             Admission::Ask { instead, .. } => panic!("{instead:?}"),
             Admission::Execute(plan) => panic!("{plan:?}"),
+            Admission::Park(waits) => panic!("{waits:?}"),
         }
     }
 
@@ -118,6 +123,7 @@ impl Desk {
             Admission::Overtaken(reason) => Some(reason),
             Admission::Execute(_) => None,
             Admission::Reject(reason) | Admission::Ask { reason, .. } => panic!("{reason}"),
+            Admission::Park(waits) => panic!("{waits:?}"),
         }
     }
 }
@@ -211,6 +217,10 @@ fn what_cannot_be_done_is_refused_with_the_reason() {
         (json!({"action": "drop_schedule", "name": "s"}), "there is no schedule s"),
         (json!({"action": "ask_human", "prompt": " "}), "the question is empty"),
         (json!({"action": "kill_worker", "id": "w"}), "there is no worker \"w\""),
+        (
+            json!({"action": "undo", "beat": 1, "path": "goals/g.md", "what": "x"}),
+            "a move is taken back by looop undo only",
+        ),
     ];
     for (proposal, reason) in table {
         assert_eq!(refuse(proposal.clone()), reason, "{proposal}");
@@ -305,6 +315,7 @@ fn a_decide_rests_on_the_baseline_with_what_it_was_shown() {
     }
     let delta = [("playbook".to_owned(), Some(seen("new"))), ("goal:b".to_owned(), None)];
     let deciding = Deciding {
+        tainted: false,
         beat: BeatId(1),
         run: RunId(1),
         session: "decide~1".into(),
@@ -315,6 +326,8 @@ fn a_decide_rests_on_the_baseline_with_what_it_was_shown() {
         sees: Delta(delta.into()),
         files: file_digests(&docs()),
         reserved_usd: 0.0,
+        free: false,
+        config: None,
     };
     let expected = Rests {
         playbook: Some(digest("new")),
@@ -373,7 +386,7 @@ fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
     let mut desk = Desk::model();
     desk.ledger.asks_made = 2;
     let (from, prompt, kind) = ("w".to_owned(), String::new(), AskKind::Question);
-    let pending = AskRecord { from, prompt, goal: None, kind, at: ago(0), asked: 0 };
+    let pending = AskRecord { tainted: false, from, prompt, goal: None, kind, at: ago(0), asked: 0 };
     desk.ledger.asks.insert("ask-3".into(), pending);
     let plan = desk.plan(json!({
         "action": "ask_human", "prompt": "Really?", "options": ["yes"], "ref": "goals/g.md", "goal_served": "g",
@@ -383,6 +396,7 @@ fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
     assert_eq!(plan.act, act);
     let ask: Ask = serde_json::from_slice(&bytes).unwrap();
     let expected = Ask {
+        fetched: false,
         v: 1,
         id: "ask-4".into(),
         from: "pulse".into(),

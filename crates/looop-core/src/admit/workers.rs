@@ -1,13 +1,19 @@
 //! Admission of the moves that touch workers.
 
 use super::Context;
+use super::agent::names_agent;
+use super::rights::is_deciders;
+use crate::gate::Limits;
 use crate::ledger::state::Ledger;
+use crate::meter::Micros;
 use crate::model::goal;
+use crate::model::money::Allowance;
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
+use crate::purse;
 use crate::world::fleet::{Fleet, Worker, generation, is_worker_id};
-use crate::world::observation::Doc;
+use crate::world::observation::{Doc, Docs};
 
 /// Workers in a row without proof of their work after which a person is asked.
 const FRUITLESS: u32 = 2;
@@ -15,6 +21,22 @@ const FRUITLESS: u32 = 2;
 /// Whether a goal's workers come to nothing, so that no further one is started unasked.
 pub(crate) fn is_fruitless(ledger: &Ledger, goal: &str) -> bool {
     ledger.goals.get(goal).is_some_and(|record| record.fruitless >= FRUITLESS)
+}
+
+/// What a worker may cost: nothing where its own command runs no agent that is known.
+pub(crate) fn allowance(limits: &Limits, runner: Option<&str>, command: Option<&str>) -> Allowance {
+    if runner.is_none() && command.is_some_and(|command| !names_agent(command)) {
+        return Allowance::Nothing;
+    }
+    let free = chosen(limits, runner, command)
+        .is_some_and(|runner| limits.free_runners.iter().any(|free| free == runner));
+    if free { Allowance::Free } else { Allowance::Paid(limits.worker_usd) }
+}
+
+/// The runner that a worker is started with: the one that is named, else the first, unless it has a command of its own.
+fn chosen<'a>(limits: &'a Limits, runner: Option<&'a str>, command: Option<&str>) -> Option<&'a str> {
+    let first = limits.worker_runners.first().map(String::as_str);
+    runner.or_else(|| first.filter(|_| command.is_none()))
 }
 
 /// What is wrong with a worker move, in itself or in the world as it is.
@@ -41,11 +63,7 @@ pub(super) fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         }
         Move::RestartSession { id, force, .. } => match cx.docs.fleet.latest(id.as_str()) {
             None => Some(format!("there is no worker \"{id}\"")),
-            Some(worker) if worker.state.is_alive() && !force => waiting(cx, worker).map(|ask| {
-                format!("worker \"{id}\" is waiting for a person's answer to {ask} and is not restarted")
-            }),
-            Some(worker) if !worker.state.is_alive() => full(cx),
-            Some(_) => None,
+            Some(worker) => restart_fault(cx, worker, *force),
         },
         Move::Noop { .. }
         | Move::RunShell { .. }
@@ -57,7 +75,8 @@ pub(super) fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
-        | Move::DropSchedule { .. } => None,
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => None,
     }
 }
 
@@ -71,8 +90,21 @@ fn kill_fault(cx: &Context<'_>, id: &Name, force: bool) -> Option<String> {
     }
 }
 
+fn restart_fault(cx: &Context<'_>, worker: &Worker, force: bool) -> Option<String> {
+    let waits = waiting(cx, worker).filter(|_| worker.state.is_alive() && !force);
+    if let Some(ask) = waits {
+        let id = &worker.id;
+        return Some(format!(
+            "worker \"{id}\" is waiting for a person's answer to {ask} and is not restarted"
+        ));
+    }
+    full(cx)
+        .filter(|_| !worker.state.is_alive())
+        .or_else(|| money_fault(cx, again_allowance(cx, worker), worker.goal.as_deref()))
+}
+
 fn start_fault(cx: &Context<'_>, action: &Move) -> Option<String> {
-    let Move::StartWorker { id, prompt, goal, runner, command, verify } = action else { return None };
+    let Move::StartWorker { id, prompt, goal, runner, command, verify, .. } = action else { return None };
     if !is_worker_id(id.as_str()) {
         return Some(format!("\"{id}\" is a name of the loop's own; call the worker something else"));
     }
@@ -90,6 +122,45 @@ fn start_fault(cx: &Context<'_>, action: &Move) -> Option<String> {
     }
     runner_fault(cx, runner.as_deref(), command.is_some())
         .or_else(|| goal.as_ref().and_then(|goal| goal_fault(cx, goal)))
+        .or_else(|| {
+            let allowance = allowance(cx.limits, runner.as_deref(), command.as_deref());
+            money_fault(cx, allowance, goal.as_ref().map(Name::as_str))
+        })
+}
+
+/// Why there is no money for another worker, if there is none.
+fn money_fault(cx: &Context<'_>, allowance: Allowance, goal: Option<&str>) -> Option<String> {
+    let goal = goal.map(|goal| (goal, budget(cx.ledger, cx.docs, goal)));
+    purse::worker(cx.ledger, cx.limits, allowance, goal, cx.now).err()
+}
+
+/// What a worker that begins anew may cost: the same as before, in the terms of now.
+fn again_allowance(cx: &Context<'_>, worker: &Worker) -> Allowance {
+    match cx.ledger.workers.get(&worker.session).map(|record| record.allowance) {
+        Some(Allowance::Nothing) => Allowance::Nothing,
+        _ => allowance(cx.limits, worker.runner.as_deref(), None),
+    }
+}
+
+/// The budget of a goal, as a person set it. What a decider wrote into the text does not count.
+pub(crate) fn budget(ledger: &Ledger, docs: &Docs, goal: &str) -> Option<Micros> {
+    let doc = docs.goals.get(goal)?;
+    let written = ledger.written.get(&format!("goals/{goal}.md")).copied();
+    if written.is_some() && written == doc.digest() {
+        return ledger.goals.get(goal).and_then(|record| record.budget);
+    }
+    goal::parse(doc.text()?).budget_usd
+}
+
+/// Why the budget of a goal allows no further worker of the usual kind, if it does not.
+pub(crate) fn over_budget(ledger: &Ledger, docs: &Docs, limits: &Limits, goal: &str) -> Option<String> {
+    let budget = budget(ledger, docs, goal)?;
+    match allowance(limits, None, None) {
+        Allowance::Paid(own) if !limits.worker_runners.is_empty() => {
+            purse::over_budget(ledger, own, (goal, budget))
+        }
+        Allowance::Paid(_) | Allowance::Free | Allowance::Nothing => None,
+    }
 }
 
 /// Why there is no room for another worker, if there is none.
@@ -149,14 +220,17 @@ fn waiting<'a>(cx: &'a Context<'_>, worker: &Worker) -> Option<&'a String> {
 /// How a worker move is carried out.
 pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
     match &plan.action {
-        Move::StartWorker { id, goal, verify, .. } => {
+        Move::StartWorker { id, goal, verify, runner, command, .. } => {
             let text = goal.as_ref().and_then(|goal| cx.docs.goals.get(goal.as_str())).and_then(Doc::text);
             let parsed = text.map(goal::parse).unwrap_or_default();
             let verify = verify.clone().or(parsed.check);
             Some(Act::Worker {
                 session: next_session(cx.ledger, &cx.docs.fleet, id.as_str()),
                 verify,
+                foreign: parsed.repo.is_some() && is_deciders(cx, goal.as_ref().map(Name::as_str)),
                 repo: parsed.repo,
+                allowance: allowance(cx.limits, runner.as_deref(), command.as_deref()),
+                runner: chosen(cx.limits, runner.as_deref(), command.as_deref()).map(str::to_owned),
             })
         }
         Move::SteerSession { id, .. } | Move::SendKey { id, .. } => {
@@ -169,11 +243,13 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
             Some(Act::Ended { session: session(id)?, also: also.iter().filter_map(session).collect() })
         }
         Move::RestartSession { id, .. } => {
-            let from = cx.docs.fleet.latest(id.as_str())?.session.clone();
+            let worker = cx.docs.fleet.latest(id.as_str())?;
             Some(Act::Again {
-                from,
+                from: worker.session.clone(),
+                allowance: again_allowance(cx, worker),
                 session: next_session(cx.ledger, &cx.docs.fleet, id.as_str()),
                 asks: Vec::new(),
+                runner: worker.runner.clone(),
             })
         }
         Move::Noop { .. }
@@ -186,7 +262,8 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
-        | Move::DropSchedule { .. } => None,
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => None,
     }
 }
 
@@ -198,7 +275,7 @@ pub(crate) fn next_session(ledger: &Ledger, fleet: &Fleet, id: &str) -> String {
 }
 
 /// The worker that a move names.
-pub(super) fn named(action: &Move) -> Option<&Name> {
+pub(crate) fn named(action: &Move) -> Option<&Name> {
     match action {
         Move::StartWorker { id, .. }
         | Move::SteerSession { id, .. }
@@ -215,7 +292,8 @@ pub(super) fn named(action: &Move) -> Option<&Name> {
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
-        | Move::DropSchedule { .. } => None,
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => None,
     }
 }
 
@@ -239,7 +317,8 @@ fn goal_of(cx: &Context<'_>, action: &Move) -> Option<Name> {
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
-        | Move::DropSchedule { .. } => None,
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => None,
     }
 }
 

@@ -22,6 +22,12 @@ impl Mark {
         format!("@{}", self.0)
     }
 
+    /// What follows the mark in a line that begins with one, whichever.
+    pub(super) fn starts(line: &str) -> Option<&str> {
+        let (digits, rest) = line.strip_prefix('@')?.split_at_checked(DIGITS)?;
+        digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some(rest)
+    }
+
     /// A text in which the mark does not occur. That it did means that a secret leaked; the structure holds anyway.
     fn taken_out<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if text.contains(&self.0) { text.replace(&self.0, "[mark]").into() } else { text.into() }

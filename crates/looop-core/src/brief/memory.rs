@@ -5,6 +5,7 @@ use super::input::{Input, Standing};
 use super::section::{Item, Section, Topic, Trust};
 use crate::ledger::state::{AskRecord, NoteKind};
 use crate::model::outcome::Ended;
+use crate::taint;
 use crate::time::span_text;
 
 const KIB: usize = 1024;
@@ -21,6 +22,7 @@ pub(super) fn asks(input: &Input<'_>) -> Section {
     let item = |(id, ask): (&String, &AskRecord)| {
         let trust = if ask.from == "pulse" { Trust::Decider } else { Trust::External };
         let item = Item::new("ask", id, trust, &ask.prompt, LETTER)
+            .tainted(taint::of_ask(ask))
             .fact(format!("from {}", quoted(&ask.from)))
             .fact(format!("asked {} ago", span_text(input.now.since(&ask.at))));
         match &ask.goal {
@@ -58,7 +60,8 @@ pub(super) fn journal(input: &Input<'_>) -> Section {
     let journal = &input.ledger.journal;
     let last = &journal[journal.len().saturating_sub(LINES)..];
     let lines: Vec<String> = last.iter().map(|text| line(text.trim_end(), LINE)).collect();
-    let item = || Item::tail("journal", "", Trust::Decider, &lines.join("\n"), LINES * LINE);
+    let taints = last.iter().any(|line| input.ledger.tainted_lines.contains(line));
+    let item = || Item::tail("journal", "", Trust::Decider, &lines.join("\n"), LINES * LINE).tainted(taints);
     Section::of(Topic::Journal, if lines.is_empty() { Vec::new() } else { vec![item()] })
 }
 
@@ -91,7 +94,7 @@ pub(super) fn flapping(input: &Input<'_>) -> Section {
 
 /// What came of earlier decisions, and what the person answered, in the order in which it happened.
 pub(super) fn last(input: &Input<'_>) -> Section {
-    let items = input.ledger.notes.iter().flat_map(|note| note_items(&note.what)).collect();
+    let items = input.ledger.notes.iter().flat_map(|note| note_items(&note.what, note.tainted)).collect();
     let section = Section::of(Topic::Last, items);
     match &input.ledger.failures {
         Some(failures) if failures.count > 1 => section.note(format!("{} failures in a row", failures.count)),
@@ -99,28 +102,32 @@ pub(super) fn last(input: &Input<'_>) -> Section {
     }
 }
 
-fn note_items(note: &NoteKind) -> Vec<Item> {
+fn note_items(note: &NoteKind, tainted: bool) -> Vec<Item> {
     match note {
         NoteKind::Shell { .. } => Vec::new(),
         NoteKind::Failure { reason } => vec![Item::new("failed", "", Trust::External, reason, LETTER)],
-        NoteKind::Refused { reason } => vec![Item::new("refused", "", Trust::Decider, reason, LETTER)],
+        NoteKind::Refused { reason } => {
+            vec![Item::new("refused", "", Trust::Decider, reason, LETTER).tainted(tainted)]
+        }
         NoteKind::Overtaken { reason } => {
             vec![
                 Item::new("overtaken", "", Trust::Decider, reason, LETTER)
+                    .tainted(tainted)
                     .fact("came too late and was not carried out"),
             ]
         }
         NoteKind::Interrupted { reason } => {
-            let item = Item::new("interrupted", "", Trust::Decider, reason, LETTER);
+            let item = Item::new("interrupted", "", Trust::Decider, reason, LETTER).tainted(tainted);
             vec![item.fact("may or may not have happened, is not repeated")]
         }
         NoteKind::Answer { ask, prompt, text } => vec![
-            Item::new("question", ask, Trust::Decider, prompt, LETTER),
+            Item::new("question", ask, Trust::Decider, prompt, LETTER).tainted(tainted),
             Item::new("answer", ask, Trust::Owner, text, LETTER),
         ],
         NoteKind::Unknown { fields } => {
             let names: Vec<String> = fields.iter().map(|name| line(name, 200)).collect();
-            let item = Item::new("ignored fields", "", Trust::Decider, &names.join("\n"), LETTER);
+            let item =
+                Item::new("ignored fields", "", Trust::Decider, &names.join("\n"), LETTER).tainted(tainted);
             vec![item.fact("no field of that move")]
         }
     }

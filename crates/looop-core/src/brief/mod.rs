@@ -16,6 +16,6 @@ mod section;
 mod tests;
 mod world;
 
-pub use compose::{Brief, compose};
+pub use compose::{Brief, compose, split};
 pub use fixed::fixed;
 pub use input::{Input, Standing};

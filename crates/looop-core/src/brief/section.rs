@@ -44,6 +44,8 @@ pub(super) struct Item {
     /// Its name, quoted.
     name: String,
     trust: Trust,
+    /// Whether it may carry what a stranger wrote.
+    taint: bool,
     /// What else looop knows of it, in looop's words or quoted.
     facts: Vec<String>,
     body: String,
@@ -76,7 +78,8 @@ impl Item {
                 (&body[from..], from)
             }
         };
-        let mut item = Self { what, name, trust, facts: Vec::new(), body: block(shown), keep, cut };
+        let taint = trust == Trust::External;
+        let mut item = Self { what, name, trust, taint, facts: Vec::new(), body: block(shown), keep, cut };
         item.cut_to(most);
         item
     }
@@ -92,10 +95,16 @@ impl Item {
         &self.name
     }
 
-    /// Whether it carries text that no owner vouches for.
-    pub(super) fn taints(&self) -> bool {
-        matches!(self.trust, Trust::Decider | Trust::External)
-            && !(self.body.is_empty() && self.name.is_empty())
+    /// Says whether it may carry what a stranger wrote, where that does not follow from whose text it is.
+    pub(super) fn tainted(mut self, taint: bool) -> Self {
+        self.taint = taint;
+        self
+    }
+
+    /// Its name for the person, if it carries what a stranger may have written.
+    pub(super) fn taints(&self) -> Option<String> {
+        let says = self.taint && !(self.body.is_empty() && self.name.is_empty());
+        says.then(|| format!("{} {}", self.what, self.name).trim_end().to_owned())
     }
 
     /// How long the body is.

@@ -4,6 +4,7 @@ use super::escape::{count, line, quoted};
 use super::input::Input;
 use super::section::{Item, Section, Topic, Trust};
 use crate::model::goal;
+use crate::taint;
 use crate::world::baseline::Change;
 use crate::world::observation::Doc;
 use crate::world::reading::{self, Reading};
@@ -22,6 +23,7 @@ pub(super) fn playbook(input: &Input<'_>) -> Section {
         Doc::Absent => return Section::of(Topic::Playbook, Vec::new()).note("there is none"),
         Doc::Text { text, .. } => {
             Item::new("file", FILE, trust_of(input, FILE, &input.docs.playbook), text, PLAYBOOK)
+                .tainted(taint::of_file(input.ledger, FILE, input.docs.playbook.digest()))
         }
         Doc::Broken { error } => Item::new("broken file", FILE, Trust::Looop, error, ERROR),
     };
@@ -52,7 +54,11 @@ fn goal_item(input: &Input<'_>, id: &str, doc: &Doc) -> Option<Item> {
         Doc::Absent => None,
         Doc::Broken { error } => Some(Item::new("broken goal", id, Trust::Looop, error, ERROR)),
         Doc::Text { text, .. } => {
-            let item = Item::new("goal", id, trust_of(input, &format!("goals/{id}.md"), doc), text, GOAL);
+            let path = format!("goals/{id}.md");
+            let item = Item::new("goal", id, trust_of(input, &path, doc), text, GOAL)
+                .tainted(taint::of_file(input.ledger, &path, doc.digest()));
+            let broke = input.ledger.goals.get(id).is_some_and(|record| record.broke.is_some());
+            let item = if broke { item.fact("its budget allows no worker") } else { item };
             let problems = goal::parse(text).problems;
             Some(if problems.is_empty() {
                 item
@@ -76,7 +82,9 @@ fn reading_item(input: &Input<'_>, name: &str, reading: &Reading) -> Item {
     if !reading.detail.is_null() {
         body = format!("{body}\ndetail: {}", reading.detail);
     }
-    let item = Item::new("reading", name, reading_trust(input, name, reading), &body, READING);
+    let trust = reading_trust(input, name, reading);
+    let taints = taint::of_reading(input.ledger, input.docs, (name, reading), trust == Trust::External);
+    let item = Item::new("reading", name, trust, &body, READING).tainted(taints);
     if reading.failed { item.fact("failed") } else { item }
 }
 
@@ -92,6 +100,17 @@ fn reading_trust(input: &Input<'_>, name: &str, reading: &Reading) -> Trust {
     }
 }
 
+/// Whether a change repeats what a stranger may have written.
+fn change_taints(input: &Input<'_>, change: &Change) -> bool {
+    match change.reading() {
+        Some(name) => input.readings.get(name).is_none_or(|reading| {
+            let external = reading_trust(input, name, reading) == Trust::External;
+            taint::of_reading(input.ledger, input.docs, (name, reading), external)
+        }),
+        None => !change.is_own_words() && taint::of_row(change),
+    }
+}
+
 /// What changed, and why the decider is asked if nothing did.
 pub(super) fn changes(input: &Input<'_>) -> Section {
     let lines: Vec<String> = input.changes.iter().map(|change| line(&change.text(), KIB)).collect();
@@ -99,7 +118,9 @@ pub(super) fn changes(input: &Input<'_>) -> Section {
     if !lines.is_empty() {
         let trust =
             if input.changes.iter().all(Change::is_own_words) { Trust::Looop } else { Trust::External };
-        items.push(Item::new("changes", "", trust, &lines.join("\n"), CHANGES).fact(count(lines.len())));
+        let taints = input.changes.iter().any(|change| change_taints(input, change));
+        let item = Item::new("changes", "", trust, &lines.join("\n"), CHANGES).fact(count(lines.len()));
+        items.push(item.tainted(taints));
     }
     if let Some(forced) = input.forced {
         items.push(Item::new("reason", "", Trust::Looop, &line(&forced.text(), KIB), KIB));

@@ -255,7 +255,8 @@ fn standing_of(seen: &Observation, record: GoalRecord) -> (Option<&'static str>,
 fn a_ready_goal_gets_a_worker_that_is_told_the_recipe_and_proven_by_the_check() {
     let choice = look(&Ledger::default(), &worked(WORKED));
     let (proposal, why) = choice.pick.expect("a worker");
-    let Move::StartWorker { id, prompt, goal, runner, command, verify } = proposal.action else {
+    let Move::StartWorker { id, prompt, goal, runner, command, verify, sandbox: false } = proposal.action
+    else {
         panic!("{proposal:?}")
     };
     assert_eq!((id.as_str(), goal.as_ref().map(Name::as_str)), ("x", Some("x")));

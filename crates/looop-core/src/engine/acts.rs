@@ -56,6 +56,7 @@ impl Engine {
         if let Some(line) = journal {
             self.push(Effect::Journal(line));
         }
+        self.settle_start(&acting.plan, &outcome, now);
         self.note_start(&acting.plan.act, &outcome, now);
         self.forget_asks(&acting.plan.act, &outcome, now);
         if !matches!(acting.plan.action, Move::Noop { .. }) {
@@ -118,7 +119,7 @@ fn journal_line(plan: &Plan, outcome: &Outcome, now: &Now) -> Option<String> {
     let what = match (&plan.journal, &plan.author) {
         (Some(text), _) => text.clone(),
         (None, Author::Person) => format!("you {}", plan.action.summary()),
-        (None, Author::Builtin | Author::Decider(_)) => match &plan.goal {
+        (None, Author::Builtin | Author::Decider(_) | Author::Approved(_)) => match &plan.goal {
             Some(goal) => format!("[{goal}] {}", plan.action.summary()),
             None => plan.action.summary(),
         },

@@ -2,37 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use super::io::{DecideOrder, Effect, Reply};
+use super::asking::{Commission, Offer};
+use super::io::{Effect, Reply};
 use super::letters::{News, letters};
 use super::looks::Look;
 use super::machine::Engine;
 use super::wake::{Timetable, dues};
 use super::workers::ends;
-use crate::admit::{Admission, Context, admit, file_digests, session_name};
-use crate::brief;
+use crate::admit::{Admission, Context, admit};
 use crate::builtin::{self, Choice, Readiness};
-use crate::gate::{Asking, Verdict, Why, flappers, gate, paused};
-use crate::ledger::entry::{Cause, Entry, Force};
+use crate::gate::{Why, flappers, paused};
+use crate::ledger::entry::{Cause, Entry};
 use crate::ledger::fold::apply;
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::goal;
 use crate::model::name::Name;
-use crate::model::plan::{Author, RunId};
+use crate::model::plan::Author;
 use crate::time::Now;
 use crate::world::baseline::{Change, Delta, Items, diff, items, shown};
 use crate::world::observation::{Doc, Observation, Scope};
-use crate::world::probe::{is_overdue, ready_goals, that_matter, with_probes};
+use crate::world::probe::{ready_goals, with_probes};
 use crate::world::reading::Reading;
 
 /// What a beat works with.
-struct Scene<'a> {
-    look: Look,
-    seen: &'a Observation,
-    readings: BTreeMap<String, Reading>,
-    items: Items,
-    changes: Vec<Change>,
-    ready: Vec<String>,
+pub(super) struct Scene<'a> {
+    pub(super) look: Look,
+    pub(super) seen: &'a Observation,
+    pub(super) readings: BTreeMap<String, Reading>,
+    pub(super) items: Items,
+    pub(super) changes: Vec<Change>,
+    pub(super) ready: Vec<String>,
 }
 
 impl Engine {
@@ -104,21 +104,29 @@ impl Engine {
         let News { mut entries, settled } = letters(&self.ledger, seen);
         entries.extend(ends(&self.ledger, seen));
         entries.extend(dues(&self.ledger, &seen.docs, now));
-        if !wet {
-            let before = self.ledger.clone();
-            for entry in &entries {
-                apply(&mut self.ledger, &now.stamp(), entry);
-            }
-            return Some(before);
-        }
+        let before = (!wet).then(|| self.ledger.clone());
         for entry in entries {
+            self.note(entry, wet, now);
+        }
+        self.fold_spend(seen, wet, now);
+        if wet {
+            for ask in settled {
+                self.push(Effect::Settle(ask));
+            }
+            self.tend_parked(seen, now);
+            self.tidy(seen, now);
+            self.restrain(seen, now);
+        }
+        before
+    }
+
+    /// Takes in an entry; a dry run leaves no trace of it.
+    pub(super) fn note(&mut self, entry: Entry, wet: bool, now: &Now) {
+        if wet {
             self.log(entry, now);
+        } else {
+            apply(&mut self.ledger, &now.stamp(), &entry);
         }
-        for ask in settled {
-            self.push(Effect::Settle(ask));
-        }
-        self.tidy(seen, now);
-        None
     }
 
     /// Logs which readings changed since the beat before and which goals are ready, if that is news.
@@ -136,7 +144,8 @@ impl Engine {
         let ready = (!was.iter().copied().eq(scene.ready.iter())).then(|| scene.ready.clone());
         let held = self.held(scene, now);
         let some = scene.seen.scope == Scope::Quick;
-        if changed.is_empty() && ready.is_none() && held.is_empty() {
+        let broke = self.broke(scene);
+        if changed.is_empty() && ready.is_none() && held.is_empty() && broke.is_none() {
             // A quick look runs no sensor that could have changed.
             self.quiet = self.quiet.saturating_add(u32::from(!some));
             return;
@@ -144,7 +153,7 @@ impl Engine {
         let before: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         let quiet = if changed.is_empty() { 0 } else { std::mem::take(&mut self.quiet) };
-        self.log(Entry::Saw { readings: changed, quiet, some, ready, held }, now);
+        self.log(Entry::Saw { readings: changed, quiet, some, ready, held, broke }, now);
         let after: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         for reading in after.into_iter().filter(|name| !before.contains(name)) {
@@ -195,17 +204,22 @@ impl Engine {
                 now,
                 author: Author::Builtin,
                 rests: None,
+                tainted: false,
             };
             match admit(&cx, proposal) {
                 Admission::Execute(plan) => {
                     let context = (scene.look.cause, shown(&scene.changes), Some(why));
                     return self.intend(*plan, Some(context), now);
                 }
+                Admission::Park(waits) => {
+                    self.park(Some(self.next_beat()), *waits, &scene.seen.docs, now);
+                    return;
+                }
                 Admission::Ask { reason: error, .. }
                 | Admission::Reject(error)
                 | Admission::Overtaken(error) => {
                     let why = Why::NothingReady { reason: format!("{why}, but {error}") };
-                    if self.paid().is_none() {
+                    if self.paid(now).is_none() {
                         return self.skip(scene, why, None, now);
                     }
                 }
@@ -216,125 +230,13 @@ impl Engine {
 
     /// The goal that is ready was served a moment ago, and the look is older than that.
     fn rest(&mut self, scene: &Scene<'_>, choice: &Choice, goal: Option<&str>, now: &Now) {
-        let unchanged = matches!(self.verdict(scene, choice, now), Verdict::Skip(Why::Unchanged));
-        if self.paid().is_some() && !unchanged {
+        let unchanged = matches!(self.offer(scene, choice, now), Offer::Skip(Why::Unchanged));
+        if self.paid(now).is_some() && !unchanged {
             return self.ask_paid(scene, choice, now);
         }
         let goal = goal.unwrap_or_default();
         let reason = format!("{goal} was served a moment ago; the next full look tells whether it holds");
         self.skip(scene, Why::NothingReady { reason }, None, now);
-    }
-
-    fn ask_paid(&mut self, scene: &Scene<'_>, choice: &Choice, now: &Now) {
-        if let Some(deciding) = &self.ledger.deciding {
-            let with = format!("decide {} by {}", deciding.run, deciding.decider);
-            // A person who asks for a beat joins the one under way; what has changed meanwhile is looked at after it.
-            if !scene.look.by_person {
-                self.looks.owe(Look { begun: false, dry: Vec::new(), ..scene.look.clone() });
-            }
-            return self.skip(scene, Why::Busy { with }, None, now);
-        }
-        if scene.look.free && self.paid().is_some() {
-            return;
-        }
-        match self.verdict(scene, choice, now) {
-            Verdict::Decide { forced, reserve_usd } => self.start_decide(scene, forced, reserve_usd, now),
-            Verdict::Skip(why) => {
-                // Where there is no model, the built-in decider's noop is the decision that has seen the world.
-                let sees = Delta::between(&self.ledger.baseline, &scene.items);
-                let commits = matches!(why, Why::NothingReady { .. }) && !sees.is_empty();
-                self.skip(scene, why, commits.then_some(sees), now);
-            }
-        }
-    }
-
-    fn verdict(&self, scene: &Scene<'_>, choice: &Choice, now: &Now) -> Verdict {
-        let Some(paid) = self.paid() else {
-            let shut = self.is_stopping().then_some(Why::Stopping).or_else(|| paused(&self.ledger, now));
-            let reason = builtin::nothing_text(choice);
-            return Verdict::Skip(shut.unwrap_or(Why::NothingReady { reason }));
-        };
-        let failing = scene.readings.values().any(|reading| reading.failed);
-        let asking = Asking {
-            changes: &scene.changes,
-            by_person: scene.look.by_person,
-            free: paid.free,
-            open_work: !scene.ready.is_empty() || failing,
-            policy: self.policy,
-            deciders: self.setup.paid.len(),
-            stopping: self.is_stopping(),
-            begun: scene.look.begun,
-        };
-        gate(&self.ledger, &asking, now, &self.setup.limits)
-    }
-
-    /// The paid decider whose turn it is: each failure moves on to the next of the list.
-    fn paid(&self) -> Option<&super::machine::PaidDecider> {
-        let failed = self.ledger.failures.as_ref().map_or(0, |failures| failures.count as usize);
-        let count = self.setup.paid.len().max(1);
-        self.setup.paid.get(failed % count)
-    }
-
-    fn start_decide(&mut self, scene: &Scene<'_>, forced: Option<Force>, reserved_usd: f64, now: &Now) {
-        let Some(decider) = self.paid().map(|paid| paid.name.clone()) else { return };
-        let brief = self.brief(scene, forced.as_ref(), now);
-        let run = RunId(self.ledger.runs + 1);
-        let session = session_name(&self.ledger, "decide");
-        self.log(
-            Entry::DecideStarted {
-                beat: self.next_beat(),
-                run,
-                session: session.clone(),
-                decider: decider.clone(),
-                cause: scene.look.cause,
-                forced,
-                changes: shown(&scene.changes),
-                sees: Delta::between(&self.ledger.baseline, &scene.items),
-                files: file_digests(&scene.seen.docs),
-                reserved_usd,
-            },
-            now,
-        );
-        self.adopted = false;
-        self.push(Effect::Decide(Box::new(DecideOrder { run, session, decider, brief })));
-    }
-
-    fn brief(&self, scene: &Scene<'_>, forced: Option<&Force>, now: &Now) -> String {
-        let fairness = self.fairness(scene, now);
-        let readings = that_matter(&scene.readings, &scene.changes);
-        let input = brief::Input {
-            ledger: &self.ledger,
-            docs: &scene.seen.docs,
-            readings: &readings,
-            changes: &scene.changes,
-            flapping: &flappers(&self.ledger, &self.setup.limits),
-            forced,
-            fairness: &fairness,
-            now,
-            limits: &self.setup.limits,
-            secret: scene.seen.secret,
-            catalogue_in_text: true,
-            workers_available: !self.setup.limits.worker_runners.is_empty()
-                || !scene.seen.docs.fleet.workers.is_empty(),
-        };
-        brief::compose(&input).render()
-    }
-
-    fn fairness(&self, scene: &Scene<'_>, now: &Now) -> Vec<brief::Standing> {
-        let mut rows: Vec<brief::Standing> = scene
-            .seen
-            .docs
-            .goals
-            .keys()
-            .map(|id| brief::Standing {
-                goal: id.clone(),
-                unserved: self.ledger.goal(id).served.map(|served| now.since(&served)),
-                ready: scene.ready.contains(id),
-                overdue: is_overdue(&self.ledger, id, now, &self.setup.limits),
-            })
-            .collect();
-        rows.sort_by_key(|row| std::cmp::Reverse(row.unserved.unwrap_or(std::time::Duration::MAX)));
-        rows
     }
 
     fn dry_run(&self, scene: &Scene<'_>, now: &Now) -> Reply {
@@ -349,24 +251,23 @@ impl Engine {
             {
                 format!("the built-in decider would propose {}: {why}", proposal.action.action())
             }
-            _ => match self.verdict(scene, &choice, now) {
-                Verdict::Decide { forced, .. } => {
-                    let name = self.paid().map_or("nobody", |paid| paid.name.as_str());
+            _ => match self.offer(scene, &choice, now) {
+                Offer::Decide(Commission { decider, forced, .. }) => {
                     let reason = forced.map_or_else(|| "the world changed".to_owned(), |force| force.text());
-                    format!("would ask {name}: {reason}")
+                    format!("would ask {}: {reason}", decider.name)
                 }
-                Verdict::Skip(why) => format!("would do nothing: {}", why.text(now)),
+                Offer::Skip(why) => format!("would do nothing: {}", why.text(now)),
             },
         };
         Reply::DryRun {
-            brief: self.brief(scene, None, now),
+            brief: self.brief(scene, (self.paid(now), None), now).render(),
             verdict,
             changes: scene.changes.iter().map(Change::text).collect(),
         }
     }
 
     /// Ends a beat that does nothing. The same nothing for the same reason is not written twice.
-    fn skip(&mut self, scene: &Scene<'_>, why: Why, sees: Option<Delta>, now: &Now) {
+    pub(super) fn skip(&mut self, scene: &Scene<'_>, why: Why, sees: Option<Delta>, now: &Now) {
         self.end_idle(scene.look.cause, why, (shown(&scene.changes), sees), now);
     }
 

@@ -24,20 +24,21 @@ impl Engine {
             return self.log(Entry::Dropped { what }, now);
         };
         self.note_policy(docs);
-        let spend = purse::settle(&self.ledger, record.spend.as_ref(), now);
+        let spend = purse::settle(&self.ledger, (record.spend.as_ref(), record.unpriced.as_ref()), now);
         if self.is_stopping() {
             return self.cancel(&deciding, "the loop was ended meanwhile", Some(spend), now);
         }
         if let Some((failure, reason)) = record.failure {
-            return self.fail_decide(&deciding, failure, reason, spend, now);
+            return self.fail_decide(&deciding, (failure, record.until), reason, spend, now);
         }
         let Some(decision) = record.decision else {
             let reason = "the decider left no decision".to_owned();
-            return self.fail_decide(&deciding, FailureKind::NoDecision, reason, spend, now);
+            return self.fail_decide(&deciding, (FailureKind::NoDecision, None), reason, spend, now);
         };
         match intake::parse(&decision) {
             Err(refusal) => {
-                self.fail_decide(&deciding, FailureKind::Unusable, refusal.to_string(), spend, now);
+                let kind = (FailureKind::Unusable, None);
+                self.fail_decide(&deciding, kind, refusal.to_string(), spend, now);
             }
             Ok(proposal) => self.admit_decision(&deciding, proposal, record.ended, (spend, docs), now),
         }
@@ -56,6 +57,10 @@ impl Engine {
             self.late = Some(Effect::Adopt(deciding.run, deciding.session.clone()));
             return;
         }
+        // It is settled first: it may have cost more than was set aside for it, and what it proposes has to be paid out of
+        // what is left then.
+        let (beat, summary) = (deciding.beat, proposal.action.summary());
+        self.log(Entry::Decided { beat, run: deciding.run, proposal: proposal.clone(), spend }, now);
         let age = Duration::from_millis(u64::try_from(now.wall - ended).unwrap_or(0));
         let stale = self.adopted && age > STALE;
         let cx = Context {
@@ -65,17 +70,20 @@ impl Engine {
             now,
             author: Author::Decider(deciding.decider.clone()),
             rests: Some(&rests(&self.ledger, deciding)),
+            tainted: deciding.tainted,
         };
         let admission = if stale {
             Admission::Overtaken("it was made over 10 minutes before anyone could take it".to_owned())
         } else {
-            admit(&cx, proposal.clone())
+            admit(&cx, proposal)
         };
-        let (beat, summary) = (deciding.beat, proposal.action.summary());
-        self.log(Entry::Decided { beat, run: deciding.run, proposal, spend }, now);
         match admission {
             Admission::Execute(plan) => self.intend(*plan, None, now),
             Admission::Reject(reason) => self.refuse(beat, &summary, &reason, now),
+            Admission::Park(waits) => {
+                self.park(Some(beat), *waits, docs, now);
+                self.notify_new(now);
+            }
             Admission::Ask { reason, instead } => {
                 self.refuse(beat, &summary, &reason, now);
                 self.intend(*instead, Some((Cause::Followup, Vec::new(), Some(reason))), now);
@@ -99,7 +107,7 @@ impl Engine {
     fn fail_decide(
         &mut self,
         deciding: &Deciding,
-        failure: FailureKind,
+        (failure, until): (FailureKind, Option<i64>),
         reason: String,
         spend: Spend,
         now: &Now,
@@ -107,7 +115,7 @@ impl Engine {
         self.last_failed = true;
         self.last_why = Some(reason.clone());
         let (beat, run, policy) = (deciding.beat, deciding.run, self.policy);
-        self.log(Entry::Failed { beat, run, failure, reason, spend, policy }, now);
+        self.log(Entry::Failed { beat, run, failure, reason, spend, policy, until }, now);
         self.notify_new(now);
     }
 

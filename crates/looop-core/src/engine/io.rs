@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::ledger::entry::{Cause, FailureKind, Line, Spend};
+use crate::ledger::entry::{Cause, FailureKind, Line, NOT_CHARGED, Spend};
+use crate::model::digest::Digest;
+use crate::model::letter::Ask;
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
@@ -52,6 +54,8 @@ pub enum Event {
     Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
     /// A notice was sent: of which need, and what each channel said against it.
     Notified(String, Vec<(String, Option<String>)>),
+    /// The rule of an "always" was added to the policy, or why not.
+    RuleWritten(String, Option<String>),
     /// A verb wants something; with a move come the policy files as they are now.
     Asked(RequestId, Box<Request>, Option<Box<Docs>>),
     /// The workers were ended; with them comes who is there now, and what could not be done.
@@ -86,6 +90,16 @@ pub enum Effect {
     Journal(String),
     /// Move an ask and its answer out of the way.
     Settle(String),
+    /// Write the letter that asks for consent to a move.
+    Post(Box<Ask>),
+    /// Add a rule to the policy, because of the "always" that was said to this ask.
+    Rule(String, String),
+    /// Move a letter about money out of the way: it is counted.
+    Counted(String),
+    /// Stop a worker that passed its allowance.
+    Freeze(String),
+    /// Let a stopped worker go on.
+    Thaw(String),
     /// End a hosted session.
     End(String),
     /// End all workers.
@@ -115,6 +129,12 @@ pub struct DecideOrder {
     pub decider: String,
     /// What it is shown.
     pub brief: String,
+    /// Dollars set aside for it; zero is no bound.
+    pub reserved_usd: f64,
+    /// Whether moves about workers are on offer.
+    pub workers: bool,
+    /// What the brief shows that a stranger may have written.
+    pub tainted: Vec<String>,
 }
 
 /// What a decide leaves behind in `runs/<run>/record.json`.
@@ -136,8 +156,43 @@ pub struct Record {
     /// What it cost, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spend: Option<Spend>,
+    /// What is known of a cost that is not: the tokens, and the dollars of those among them that have a price.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<Spend>,
+    /// When the limit ends that it ran into, in milliseconds since the epoch, where that was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+    /// What its brief showed that a stranger may have written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tainted: Vec<String>,
     /// When it ended, in milliseconds since the epoch.
     pub ended: i64,
+}
+
+impl Record {
+    /// The record of a decide that failed before it could make a call.
+    pub fn uncalled(run: RunId, ended: i64, (kind, reason): (FailureKind, String)) -> Self {
+        let spend = Spend { source: NOT_CHARGED.to_owned(), ..Spend::default() };
+        Self { failure: Some((kind, reason)), spend: Some(spend), ..Self::empty(run, ended) }
+    }
+
+    /// A record that says nothing yet.
+    pub fn empty(run: RunId, ended: i64) -> Self {
+        let (decision, source, failure) = (None, None, None);
+        let tainted = Vec::new();
+        Self {
+            v: 1,
+            run,
+            decision,
+            source,
+            failure,
+            spend: None,
+            unpriced: None,
+            until: None,
+            tainted,
+            ended,
+        }
+    }
 }
 
 /// What a verb hands to the lock holder.
@@ -154,6 +209,12 @@ pub enum Request {
         /// The move.
         proposal: Proposal,
     },
+    /// Take back the last move of a file.
+    Undo {
+        /// The beat of the move that is meant; it is refused if another one is the last by now.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beat: Option<BeatId>,
+    },
     /// Stop deciding.
     Pause {
         /// Until when, in milliseconds since the epoch.
@@ -165,6 +226,23 @@ pub enum Request {
     Dismiss {
         /// Which.
         ask: String,
+    },
+    /// A person's word on a move that waits.
+    Consent(Consent),
+    /// Take in the move that a worker proposes, without waiting for the next look.
+    TakeUp {
+        /// The ask.
+        ask: String,
+    },
+    /// Ask anew for a move that can no longer be approved.
+    Repark {
+        /// The ask that it waited as.
+        ask: String,
+    },
+    /// Make a file that a decider wrote the person's.
+    Trust {
+        /// Path below the profile.
+        path: String,
     },
     /// One beat now, without waiting for it.
     Wake,
@@ -186,6 +264,32 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         only: Option<String>,
     },
+}
+
+/// A person's word on a move that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Consent {
+    /// The ask.
+    pub ask: String,
+    /// The digest of what the person was shown.
+    pub digest: Digest,
+    /// What they say.
+    pub say: Say,
+    /// Why, where they said so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub text: String,
+}
+
+/// What a person says to a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Say {
+    /// Do it, once.
+    Yes,
+    /// Do it, and the like of it without asking.
+    Always,
+    /// Do not.
+    No,
 }
 
 /// The lock holder, as it describes itself.
@@ -253,6 +357,11 @@ pub enum Reply {
         sessions: Vec<String>,
         /// Those that stay, and why.
         kept: Vec<(String, String)>,
+    },
+    /// The move waits again.
+    Reparked {
+        /// Under this ask.
+        ask: String,
     },
     /// Who holds the lock.
     Pulse(PulseView),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::approval::PULSE;
 use crate::ledger::entry::Entry;
 use crate::ledger::state::Ledger;
 use crate::model::letter::{Ask, AskKind};
@@ -19,8 +20,13 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
     let mut news = News::default();
     let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
     for (id, ask) in &seen.letters.asks {
+        // What waits for consent in the loop's own name is in the log, or is forged.
+        if ask.kind == AskKind::Proposal && ask.from == PULSE && ledger.settled.get(id) != Some(&ask.asked) {
+            continue;
+        }
         // A crash may have come between settling an ask and moving its letters away.
-        if is_discharged(ledger, &ask.from) && !seen.letters.answers.contains_key(id) {
+        let over = ask.fetched || is_discharged(ledger, &ask.from);
+        if over && !seen.letters.answers.contains_key(id) {
             news.entries.extend(ledger.asks.get(id).map(|_| Entry::Dismissed { ask: id.clone() }));
             news.settled.insert(id.clone());
         } else if ledger.settled.get(id) == Some(&ask.asked) {
@@ -32,6 +38,12 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
         }
     }
     for (id, answer) in &seen.letters.answers {
+        // Consent is never given by a letter.
+        if seen.letters.asks.get(id).is_some_and(|ask| ask.kind == AskKind::Proposal)
+            || ledger.parked.contains_key(id)
+        {
+            continue;
+        }
         if known.contains(id) {
             news.entries.push(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
         }
@@ -51,7 +63,7 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
     news
 }
 
-fn asked(id: &str, ask: &Ask) -> Entry {
+pub(super) fn asked(id: &str, ask: &Ask) -> Entry {
     Entry::Asked {
         ask: id.to_owned(),
         from: ask.from.clone(),
@@ -68,6 +80,7 @@ pub(super) fn is_held(ledger: &Ledger, seen: &Observation, id: &str, ask: &Ask) 
     let fleet = &seen.docs.fleet;
     let known = fleet.workers.contains_key(&ask.from) || fleet.fault.is_some() && ask.from != "pulse";
     ask.kind == AskKind::Question
+        && !ask.fetched
         && known
         && !is_discharged(ledger, &ask.from)
         && seen.letters.answers.contains_key(id)
@@ -87,7 +100,8 @@ fn gone(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
         let letter = format!("asks/{id}.json");
         letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
     };
-    let gone = ledger.asks.keys().filter(|id| !letters.asks.contains_key(*id));
+    let gone = ledger.asks.keys();
+    let gone = gone.filter(|id| !letters.asks.contains_key(*id) && !ledger.parked.contains_key(*id));
     let gone = gone.filter(|id| !letters.answers.contains_key(*id) && !is_broken(id));
     gone.map(|ask| match letters.collected.get(ask) {
         Some(answer) => Entry::Answered { ask: ask.clone(), text: answer.text.clone() },

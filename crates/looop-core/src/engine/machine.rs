@@ -10,6 +10,7 @@ use crate::gate::Limits;
 use crate::ledger::entry::{Cause, Entry, Line};
 use crate::ledger::fold::apply;
 use crate::ledger::state::Ledger;
+use crate::meter::CallBound;
 use crate::model::digest::Digest;
 use crate::model::plan::BeatId;
 use crate::time::Now;
@@ -33,6 +34,10 @@ pub struct PaidDecider {
     pub name: String,
     /// Whether it costs nothing.
     pub free: bool,
+    /// Whether it gets the moves as a schema, so that its brief need not list them.
+    pub tool: bool,
+    /// What a call of it costs at most, where it is one call of a model that has a price.
+    pub bound: Option<CallBound>,
 }
 
 /// The loop as a state machine.
@@ -136,6 +141,7 @@ impl Engine {
             Event::RunNeverRan(run) => self.run_never_ran(run, now),
             Event::Acted(beat, outcome) => self.acted(beat, outcome, now),
             Event::ActNeverRan(beat) => self.act_never_ran(beat, now),
+            Event::RuleWritten(ask, error) => self.log(Entry::RuleWritten { ask, error }, now),
             Event::Reaped(claims) => {
                 for (claim, session) in claims {
                     self.log(Entry::ClaimReaped { claim, session }, now);
@@ -251,6 +257,9 @@ impl Engine {
             let effect = Effect::Adopt(deciding.run, deciding.session.clone());
             self.adopted = true;
             self.push(effect);
+        }
+        for (ask, rule) in self.ledger.rules_due.clone() {
+            self.push(Effect::Rule(ask, rule));
         }
         if let Some(acting) = &self.ledger.acting {
             let effect = Effect::Recover(acting.beat, acting.plan.clone());

@@ -4,15 +4,19 @@
 //! environment: everything comes with the event, and the entries of one step are one append.
 
 mod acts;
+mod asking;
 mod beat;
+mod consent;
 mod decide;
 mod ending;
+pub(crate) mod interview;
 pub mod io;
 mod letters;
 mod looks;
 pub mod machine;
 mod notices;
 mod requests;
+mod spend;
 #[cfg(test)]
 pub(crate) mod tests;
 pub mod wake;

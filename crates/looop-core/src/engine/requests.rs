@@ -3,11 +3,11 @@
 use super::io::{Effect, Reply, Request, RequestId};
 use super::looks::Look;
 use super::machine::Engine;
-use crate::admit::{Admission, Context, admit};
+use crate::admit::{Admission, Context, admit, undo};
 use crate::ledger::entry::{Cause, Entry};
 use crate::model::moves::Proposal;
-use crate::model::plan::Author;
-use crate::time::Now;
+use crate::model::plan::{Author, BeatId};
+use crate::time::{Now, minute_text};
 use crate::world::observation::Docs;
 
 impl Engine {
@@ -27,6 +27,10 @@ impl Engine {
                 Some(docs) => self.make(id, proposal, docs, now),
                 None => self.push(Effect::Again(id, Box::new(Request::Make { proposal }))),
             },
+            Request::Undo { beat } => match docs {
+                Some(docs) => self.undo(id, beat, docs, now),
+                None => self.push(Effect::Again(id, Box::new(Request::Undo { beat }))),
+            },
             Request::Pause { until } => {
                 self.log(Entry::Paused { until }, now);
                 self.reply(id, Reply::Done);
@@ -39,6 +43,19 @@ impl Engine {
                 self.reply(id, Reply::Done);
             }
             Request::Dismiss { ask } => self.dismiss(id, ask, now),
+            Request::Consent(consent) => match docs {
+                Some(docs) => self.consent(id, consent, docs, now),
+                None => self.push(Effect::Again(id, Box::new(Request::Consent(consent)))),
+            },
+            Request::TakeUp { ask } => match docs {
+                Some(docs) => self.take_up(id, &ask, docs, now),
+                None => self.push(Effect::Again(id, Box::new(Request::TakeUp { ask }))),
+            },
+            Request::Repark { ask } => match docs {
+                Some(docs) => self.repark(id, &ask, docs, now),
+                None => self.push(Effect::Again(id, Box::new(Request::Repark { ask }))),
+            },
+            Request::Trust { path } => self.trust(id, path, now),
             Request::Wake => {
                 self.looks.want(Look { by_person: true, ..Look::by(Cause::Person) });
                 self.reply(id, Reply::Done);
@@ -66,6 +83,7 @@ impl Engine {
             now,
             author: Author::Person,
             rests: None,
+            tainted: false,
         };
         match admit(&cx, proposal) {
             Admission::Execute(plan) => {
@@ -75,7 +93,35 @@ impl Engine {
             Admission::Ask { reason, .. } | Admission::Reject(reason) | Admission::Overtaken(reason) => {
                 self.reply(id, Reply::Refused { reason });
             }
+            Admission::Park(waits) => self.reply(id, Reply::Refused { reason: waits.0.reason }),
         }
+    }
+
+    /// Takes back the last move of a file. It is a person's move like any other.
+    fn undo(&mut self, id: RequestId, beat: Option<BeatId>, docs: &Docs, now: &Now) {
+        self.note_policy(docs);
+        if self.ledger.acting.is_some() {
+            return self.queue.push_back((id, Request::Undo { beat }));
+        }
+        match undo::plan(&self.ledger, docs, beat, now) {
+            Ok(plan) => {
+                self.act_waiter = Some(id);
+                self.intend(plan, Some((Cause::Person, Vec::new(), None)), now);
+            }
+            Err(reason) => self.reply(id, Reply::Refused { reason }),
+        }
+    }
+
+    /// A person takes over what a decider wrote. What is theirs already stays so.
+    fn trust(&mut self, id: RequestId, path: String, now: &Now) {
+        if !self.ledger.written.contains_key(&path) {
+            let reason = format!("no decider wrote {path}, so it is yours already");
+            return self.reply(id, Reply::Refused { reason });
+        }
+        let journal = format!("- {} you trust {path}", minute_text(now.wall, &now.zone));
+        self.log(Entry::Trusted { path, journal: journal.clone() }, now);
+        self.push(Effect::Journal(journal));
+        self.reply(id, Reply::Done);
     }
 
     fn dismiss(&mut self, id: RequestId, ask: String, now: &Now) {

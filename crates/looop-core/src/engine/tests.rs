@@ -2,7 +2,9 @@
 
 mod acts;
 mod answers;
+mod bank;
 mod beats;
+mod consent;
 mod corners;
 mod crash;
 mod crew;
@@ -16,6 +18,8 @@ mod owed;
 mod progress;
 mod prune;
 mod requests;
+mod spend;
+mod undo;
 mod wake;
 mod waking;
 mod walks;
@@ -35,8 +39,10 @@ use crate::gate::{Limits, Why};
 use crate::ledger::entry::{Cause, Entry, FailureKind, Line};
 use crate::ledger::fold::apply_line;
 use crate::ledger::state::Ledger;
+use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::model::letter::Answer;
+use crate::model::money::Allowance;
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
 use crate::model::outcome::{Ended, Outcome, Shell};
@@ -55,6 +61,11 @@ struct World {
     asked: u64,
 }
 
+/// What a worker may cost where nothing is said.
+pub(crate) fn paid() -> Allowance {
+    Allowance::Paid(Micros::new(2_000_000))
+}
+
 pub(crate) fn limits() -> Limits {
     Limits {
         can_notify: true,
@@ -66,7 +77,10 @@ pub(crate) fn limits() -> Limits {
 
 impl World {
     fn new(builtin: bool, paid: &[&str]) -> Self {
-        let paid = paid.iter().map(|name| PaidDecider { name: (*name).to_owned(), free: false }).collect();
+        let paid = paid
+            .iter()
+            .map(|name| PaidDecider { name: (*name).to_owned(), free: false, tool: false, bound: None })
+            .collect();
         let setup = Setup { limits: limits(), builtin, paid };
         let now = Now { wall: 1_800_000_000_000, up: 1_000_000, boot: 1, zone: TimeZone::UTC };
         let mut seen = Observation::default();
@@ -186,6 +200,7 @@ impl World {
     }
 
     fn sense(&mut self) {
+        self.seen.docs.proposals = self.seen.letters.proposals();
         let seen = Box::new(self.seen.clone());
         self.step(Event::Sensed(seen));
     }
@@ -234,7 +249,7 @@ impl World {
 }
 
 fn record(run: RunId, decision: Option<Value>, failure: Option<(FailureKind, String)>, ended: i64) -> Record {
-    Record { v: 1, run, decision, source: None, failure, spend: None, ended }
+    Record { decision, failure, ..Record::empty(run, ended) }
 }
 
 fn shell(code: i32) -> Outcome {
@@ -375,6 +390,7 @@ fn unusable_and_refused_decisions_execute_nothing() {
         json!({"action": "archive_goal", "id": "nope"}),
         json!({"action": "drop_schedule", "name": "nope"}),
         json!({"action": "remove_sensor", "name": "x"}),
+        json!({"action": "undo", "beat": 1, "path": "goals/g.md", "what": "x"}),
     ];
     for decision in table {
         let mut world = World::new(false, &["m"]);
@@ -593,9 +609,12 @@ fn a_persons_move_does_not_wait_for_a_decide() {
 #[test]
 fn a_dollar_cap_is_not_passed() {
     let mut world = World::new(false, &["m"]);
-    let mut setup =
-        Setup { limits: limits(), builtin: false, paid: vec![PaidDecider { name: "m".into(), free: false }] };
-    setup.limits.daily_usd = Some(2.5);
+    let mut setup = Setup {
+        limits: limits(),
+        builtin: false,
+        paid: vec![PaidDecider { name: "m".into(), free: false, tool: false, bound: None }],
+    };
+    setup.limits.daily_usd = Some(Micros::new(2_500_000));
     world.engine.configure(setup);
     let mut spent = 0;
     for beat in 0..5 {
@@ -615,8 +634,11 @@ fn a_dollar_cap_is_not_passed() {
 #[test]
 fn decides_per_hour_are_capped() {
     let mut world = World::new(false, &["m"]);
-    let mut setup =
-        Setup { limits: limits(), builtin: false, paid: vec![PaidDecider { name: "m".into(), free: true }] };
+    let mut setup = Setup {
+        limits: limits(),
+        builtin: false,
+        paid: vec![PaidDecider { name: "m".into(), free: true, tool: false, bound: None }],
+    };
     setup.limits.decides_per_hour = 3;
     world.engine.configure(setup);
     let mut decides = BTreeSet::new();

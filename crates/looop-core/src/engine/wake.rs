@@ -106,7 +106,8 @@ impl Engine {
         if self.stop.is_some() {
             return Alarm::default();
         }
-        let wall = self.timetable.next(now.wall).into_iter().chain(self.pause_ends(now));
+        let wall =
+            self.timetable.next(now.wall).into_iter().chain(self.pause_ends(now)).chain(self.limit_ends(now));
         let up = (!self.looks.is_full_ahead()).then(|| self.next_wait(cadence, now));
         Alarm { up, wall: wall.min_by_key(|ring| ring.at) }
     }
@@ -143,6 +144,11 @@ impl Engine {
         paused(&self.ledger, now)?;
         let at = self.ledger.paused.as_ref()?.until?;
         (at > now.wall).then(|| Ring { at, cause: Cause::Timer, why: "the pause is over".to_owned() })
+    }
+
+    fn limit_ends(&self, now: &Now) -> Option<Ring<i64>> {
+        let at = self.limit(now).filter(|at| *at > now.wall)?;
+        Some(Ring { at, cause: Cause::Timer, why: "the provider takes calls again".to_owned() })
     }
 }
 

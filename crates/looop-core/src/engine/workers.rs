@@ -4,6 +4,7 @@
 use super::io::{Effect, Reply, RequestId};
 use super::letters::is_held;
 use super::machine::Engine;
+use crate::admit::workers::budget;
 use crate::ledger::entry::Entry;
 use crate::ledger::state::Ledger;
 use crate::model::moves::{Move, one_line};
@@ -104,7 +105,10 @@ impl Engine {
         if seen.docs.fleet.fault.is_some() {
             return None;
         }
-        self.redelivery(seen, now).or_else(|| self.obituary(now))
+        self.redelivery(seen, now)
+            .or_else(|| self.interview(&seen.docs, now))
+            .or_else(|| self.obituary(now))
+            .or_else(|| self.overspender(&seen.docs, now))
     }
 
     /// Brings an answer to a worker that has died since it asked: its task is begun anew with question and answer.
@@ -120,9 +124,13 @@ impl Engine {
         let all = seen.letters.answers.keys().filter_map(due).filter(|(_, other)| other.from == ask.from);
         let asks = all.map(|(id, _)| id).collect();
         let worker = Name::new(worker_of(&ask.from)).ok()?;
+        let allowance = self.ledger.workers.get(&ask.from).map(|record| record.allowance).unwrap_or_default();
+        let purpose = ask.goal.as_deref().map(|goal| (goal, budget(&self.ledger, &seen.docs, goal)));
+        crate::purse::worker(&self.ledger, &self.setup.limits, allowance, purpose, now).ok()?;
         let why = format!("{} had died when {id} was answered", ask.from);
-        let act =
-            Act::Again { from: ask.from.clone(), session: self.next_session(worker.as_str(), fleet), asks };
+        let session = self.next_session(worker.as_str(), fleet);
+        let runner = fleet.workers.get(&ask.from).and_then(|worker| worker.runner.clone());
+        let act = Act::Again { from: ask.from.clone(), session, asks, allowance, runner };
         let action = Move::RestartSession { id: worker, reason: Some(why.clone()), force: false };
         let goal = ask.goal.clone();
         Some((Plan { goal, ..own_plan(action, act, now) }, why))
@@ -185,6 +193,7 @@ impl Engine {
         failed: Vec<(String, String)>,
         now: &Now,
     ) {
+        self.close_accounts(&sessions, now);
         if !sessions.is_empty() {
             self.log(Entry::Pruned { sessions: sessions.clone() }, now);
         }
@@ -227,7 +236,6 @@ impl Engine {
 }
 
 /// A move that the loop makes of itself.
-fn own_plan(action: Move, act: Act, now: &Now) -> Plan {
-    let (journal, goal, next_interval_s) = (None, None, None);
-    Plan { action, author: Author::Builtin, act, goal, journal, next_interval_s, at: now.stamp() }
+pub(super) fn own_plan(action: Move, act: Act, now: &Now) -> Plan {
+    Plan::new(action, (Author::Builtin, act), now.stamp())
 }

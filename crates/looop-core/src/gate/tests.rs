@@ -8,8 +8,10 @@ use super::{Asking, Limits, Verdict, Why, backoff_wait, gate, paused};
 use crate::engine::tests::limits;
 use crate::ledger::entry::Force;
 use crate::ledger::state::{Failures, GoalRecord, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord};
+use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::model::outcome::Ended;
+use crate::purse::Fee;
 use crate::time::{Now, Stamp};
 use crate::world::baseline::{Change, ChangeKind};
 
@@ -36,7 +38,8 @@ fn quiet<'a>() -> Asking<'a> {
         begun: false,
         changes: &[],
         by_person: false,
-        free: false,
+        fee: Fee::Usual,
+        limited: None,
         open_work: false,
         policy: policy(),
         deciders: 1,
@@ -71,14 +74,14 @@ fn force(ledger: &Ledger, asking: &Asking<'_>) -> Option<Force> {
 
 fn shell_note(own: bool) -> Note {
     let what = NoteKind::Shell { cmd: "x".into(), ended: Ended::Exited(0), tail: String::new(), own };
-    Note { seq: 1, what }
+    Note { tainted: false, seq: 1, what }
 }
 
 #[test]
 fn a_changed_world_needs_no_reason_and_an_unchanged_one_needs_one() {
     let changes = changed(&["goal:x"]);
     let verdict = ask(&Ledger::default(), &Asking { changes: &changes, ..quiet() }, &limits());
-    assert_eq!(verdict, Verdict::Decide { forced: None, reserve_usd: 1.0 });
+    assert_eq!(verdict, Verdict::Decide { forced: None, reserve: Micros::new(1_000_000) });
     assert_eq!(ask(&Ledger::default(), &quiet(), &limits()), Verdict::Skip(Why::Unchanged));
 }
 
@@ -144,8 +147,16 @@ fn reasons_to_look_at_an_unchanged_world() {
         ),
         ("output of its own", Ledger { notes: vec![shell_note(true)], ..empty() }, Some(Force::Shell)),
         ("output of a person's", Ledger { notes: vec![shell_note(false)], ..empty() }, None),
-        ("an answer", Ledger { notes: vec![Note { seq: 1, what: answer }], ..empty() }, Some(Force::Answer)),
-        ("a refusal", Ledger { notes: vec![Note { seq: 1, what: refused }], ..empty() }, None),
+        (
+            "an answer",
+            Ledger { notes: vec![Note { tainted: false, seq: 1, what: answer }], ..empty() },
+            Some(Force::Answer),
+        ),
+        (
+            "a refusal",
+            Ledger { notes: vec![Note { tainted: false, seq: 1, what: refused }], ..empty() },
+            None,
+        ),
     ];
     for (name, ledger, reason) in table {
         assert_eq!(force(&ledger, &quiet()), reason, "{name}");
@@ -307,13 +318,13 @@ fn decides_of_the_last_hour_count_against_the_cap() {
 #[test]
 fn the_purse_is_asked_last() {
     let changes = changed(&["goal:x"]);
-    let poor = Limits { daily_usd: Some(0.5), ..limits() };
+    let poor = Limits { daily_usd: Some(Micros::new(500_000)), ..limits() };
     let asking = Asking { changes: &changes, ..quiet() };
     assert!(matches!(ask(&Ledger::default(), &asking, &poor), Verdict::Skip(Why::Purse { .. })));
-    let free = Asking { free: true, ..asking };
+    let free = Asking { fee: Fee::Free, ..asking };
     assert_eq!(
         ask(&Ledger::default(), &free, &poor),
-        Verdict::Decide { forced: None, reserve_usd: 0.0 },
+        Verdict::Decide { forced: None, reserve: Micros::ZERO },
         "what is free needs no money"
     );
 }
@@ -367,7 +378,7 @@ fn flapping_does_not_hold_back_a_forced_look_at_an_unchanged_world() {
 fn the_gates_are_asked_in_their_order() {
     let nudge = Some(Nudge { at: ago(60), seconds: 60 });
     let all = Ledger { chain: 5, last_decide: Some(ago(1)), nudge, decides: vec![ago(1)], ..failed(1, 0) };
-    let poor = Limits { decides_per_hour: 1, daily_usd: Some(0.5), ..limits() };
+    let poor = Limits { decides_per_hour: 1, daily_usd: Some(Micros::new(500_000)), ..limits() };
     let why = |ledger: &Ledger| match ask(ledger, &quiet(), &poor) {
         Verdict::Skip(why) => why,
         Verdict::Decide { forced, .. } => panic!("{forced:?}"),

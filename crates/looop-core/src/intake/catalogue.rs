@@ -34,21 +34,19 @@ impl Kind {
         }
     }
 
-    fn schema(self) -> Map<String, Value> {
-        let value = match self {
-            Self::Text(most) => json!({"type": "string", "maxLength": most}),
-            Self::Name | Self::Worker => json!({"type": "string", "maxLength": 64}),
-            Self::Texts(most) => {
-                json!({"type": "array", "maxItems": MOST_ITEMS, "items": {"type": "string", "maxLength": most}})
-            }
-            Self::Whole(_) => json!({"type": "integer", "minimum": 0}),
+    /// Its type in a schema. Bounds are left out: servers that turn a schema into a grammar choke on them, strict
+    /// ones refuse them, and what is too long is refused with words that a model can use.
+    fn schema(self, strict: bool) -> Value {
+        let kind = match self {
+            Self::Text(_) | Self::Name | Self::Worker => "string",
+            Self::Texts(_) => "array",
+            Self::Whole(_) => "integer",
         };
-        match value {
-            Value::Object(map) => map,
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-                Map::new()
-            }
+        let kind = if strict { json!([kind, "null"]) } else { json!(kind) };
+        if matches!(self, Self::Texts(_)) {
+            return json!({"type": kind, "items": {"type": "string"}});
         }
+        json!({"type": kind})
     }
 }
 
@@ -258,24 +256,38 @@ fn signature(field: &Field) -> String {
     format!("{}{list}{optional}", field.name)
 }
 
-/// The schema of one tool whose input is the move. It is flat, because tool schemas take no alternatives at the top.
+/// The schema of one tool whose input is the move. It is flat, because tool schemas take no alternatives at the top, and
+/// as short as it can be, because it is paid for with every decide.
 pub fn tool_schema(workers: bool) -> Value {
+    schema(workers, false)
+}
+
+/// The same for providers that want every field to be there: one that a move does not have is null.
+pub fn strict_schema(workers: bool) -> Value {
+    schema(workers, true)
+}
+
+fn schema(workers: bool, strict: bool) -> Value {
     let names: Vec<&str> = offered(workers).map(|action| action.name).collect();
     let mut properties = Map::new();
-    properties.insert(
-        "action".to_owned(),
-        json!({"type": "string", "enum": names, "description": format!("The move.\n{}", text(workers))}),
-    );
+    properties
+        .insert("action".to_owned(), json!({"type": "string", "enum": names, "description": text(workers)}));
     for action in offered(workers) {
         for field in fields_of(action) {
             properties.entry(field.name).or_insert_with(|| {
-                let mut schema = field.kind.schema();
-                schema.insert("description".to_owned(), field.help.into());
-                Value::Object(schema)
+                let mut schema = field.kind.schema(strict);
+                if strict {
+                    schema["description"] = field.help.into();
+                }
+                schema
             });
         }
     }
-    json!({"type": "object", "properties": properties, "required": ["action"], "additionalProperties": false})
+    if !strict {
+        return json!({"type": "object", "properties": properties, "required": ["action"]});
+    }
+    let all: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "required": all, "properties": properties, "additionalProperties": false})
 }
 
 #[cfg(test)]
@@ -293,7 +305,7 @@ mod tests {
     fn one_key_has_one_json_type_in_the_flat_schema() {
         let mut types: BTreeMap<&str, Value> = BTreeMap::new();
         for field in ACTIONS.iter().flat_map(fields_of) {
-            let kind = field.kind.schema()["type"].clone();
+            let kind = field.kind.schema(false)["type"].clone();
             assert_eq!(types.entry(field.name).or_insert(kind.clone()), &kind, "{}", field.name);
         }
         let schema = tool_schema(true);
@@ -303,6 +315,25 @@ mod tests {
         keys.sort_unstable();
         assert_eq!(keys, types.keys().copied().collect::<Vec<_>>());
         assert_eq!(schema["properties"]["action"]["enum"].as_array().unwrap().len(), 15);
+    }
+
+    #[test]
+    fn the_schema_is_small_and_explains_the_moves_once() {
+        let schema = tool_schema(true).to_string();
+        assert!(schema.len() <= 3100, "{} bytes are paid for with every decide", schema.len());
+        assert_eq!((schema.matches("- kill_worker(").count(), schema.matches("description").count()), (1, 1));
+    }
+
+    #[test]
+    fn in_the_strict_schema_everything_is_there_and_may_be_null() {
+        let schema = strict_schema(true);
+        let properties = schema["properties"].as_object().unwrap();
+        assert_eq!(schema["required"].as_array().unwrap().len(), properties.len());
+        assert_eq!(properties["action"]["type"], "string");
+        for (name, property) in properties.iter().filter(|(name, _)| *name != "action") {
+            assert_eq!(property["type"][1], "null", "{name}");
+        }
+        assert_eq!(properties["keys"]["items"]["type"], "string");
     }
 
     #[test]

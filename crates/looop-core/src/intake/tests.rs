@@ -149,6 +149,7 @@ fn errors_say_what_was_expected() {
     }
     for (said, part) in [
         (json!({"action": "remove_sensor", "name": "a"}), "unknown action \"remove_sensor\""),
+        (json!({"action": "undo", "beat": 1, "path": "goals/a.md", "what": "x"}), "unknown action \"undo\""),
         (json!({"action": "launch"}), "expected one of noop, run_shell, write_goal"),
         (json!({"move": "noop"}), "has no \"action\"; expected one of noop"),
         (json!({"action": "archive_goal", "id": "../x"}), "cannot be a name: use 1 to 64"),

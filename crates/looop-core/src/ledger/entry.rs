@@ -4,9 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::approval::Parked;
 use crate::gate::Why;
+use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
+use crate::model::money::Used;
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
@@ -139,7 +142,8 @@ pub struct Spend {
     pub day: String,
     /// Dollars.
     pub usd: f64,
-    /// Where the figure comes from: `free`, `reserved` (no receipt: settled in full), or a stream format.
+    /// Where the figure comes from: `free`, `not charged` (no call was made), `reserved` (no receipt: settled in full), a stream format, a price table, a
+    /// worker's own record. It ends with ` (at least)` where the figure is a lower bound.
     pub source: String,
     /// Tokens read.
     #[serde(default)]
@@ -150,6 +154,33 @@ pub struct Spend {
     /// Tokens read from a cache.
     #[serde(default)]
     pub tokens_cached: u64,
+    /// The model, where it is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub model: String,
+    /// The runner, where it is known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub runner: String,
+}
+
+/// The source of what is settled without a receipt.
+pub const RESERVED: &str = "reserved";
+/// The source of what costs nothing.
+pub const FREE: &str = "free";
+/// The source of a decide that provably made no call.
+pub const NOT_CHARGED: &str = "not charged";
+/// How the source ends of a receipt that is a lower bound.
+pub const AT_LEAST: &str = " (at least)";
+
+impl Spend {
+    /// The dollars, exact. What is no amount counts as everything there is.
+    pub fn micros(&self) -> Micros {
+        Micros::from_dollars(self.usd).unwrap_or(Micros::new(u64::MAX))
+    }
+
+    /// All tokens that a model read or wrote.
+    pub fn tokens(&self) -> u64 {
+        self.tokens_in.saturating_add(self.tokens_cached).saturating_add(self.tokens_out)
+    }
 }
 
 /// How a decide failed.
@@ -166,13 +197,16 @@ pub enum FailureKind {
     Unusable,
     /// The decide died without a record.
     Lost,
+    /// It passed what was set aside for it and was stopped, or would have.
+    Budget,
+    /// The provider said "not now": a limit of its own was reached.
+    Limited,
 }
 
 /// A fact. Stored as an object of one key, its kind: a tag among the fields would be slower to read by half, and a log of
 /// millions of entries is read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "a few entries are alive at a time")]
 pub enum Entry {
     /// The starter files were put into a fresh profile.
     Seeded {
@@ -196,6 +230,9 @@ pub enum Entry {
         /// Goals whose recipe was tried and that hold now: their count of attempts starts anew.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         held: Vec<String>,
+        /// The goals whose budget stops their workers now, and how it stands, if there are others than before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        broke: Option<BTreeMap<String, String>>,
     },
     /// A reading has changed too often in a row.
     Flapping {
@@ -244,6 +281,15 @@ pub enum Entry {
         /// Dollars set aside for it.
         #[serde(default)]
         reserved_usd: f64,
+        /// Whether it costs nothing.
+        #[serde(default, skip_serializing_if = "is_false")]
+        free: bool,
+        /// Digest of the configuration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        config: Option<Digest>,
+        /// What its brief shows that a stranger may have written.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tainted: Vec<String>,
     },
     /// A decide ended with a usable proposal.
     Decided {
@@ -270,6 +316,9 @@ pub enum Entry {
         spend: Spend,
         /// Digest of the policy files and the configuration: an edit of them cuts the backoff.
         policy: Digest,
+        /// Until when its provider takes no calls, in milliseconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        until: Option<i64>,
     },
     /// A proposal was refused.
     Rejected {
@@ -289,6 +338,53 @@ pub enum Entry {
         /// What the decide cost, where it ended without a proposal.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         spend: Option<Spend>,
+    },
+    /// A move waits for a person's consent.
+    Parked {
+        /// In which beat, where it was decided in one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        beat: Option<BeatId>,
+        /// The ask.
+        ask: String,
+        /// The move, and what it rests on.
+        parked: Box<Parked>,
+    },
+    /// A person consented to a move, which is carried out now.
+    Approved {
+        /// The ask.
+        ask: String,
+        /// The rule that such moves need no consent any more, where the person said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        always: Option<String>,
+    },
+    /// A person refused a move.
+    Declined {
+        /// The ask.
+        ask: String,
+        /// What they said.
+        text: String,
+    },
+    /// A move that waited can no longer be approved.
+    Lapsed {
+        /// The ask.
+        ask: String,
+        /// Why.
+        reason: String,
+    },
+    /// A move that had lapsed waits again.
+    Reparked {
+        /// The ask that it waited as.
+        ask: String,
+        /// The ask that it waits as now.
+        new: String,
+    },
+    /// The rule of an "always" is in the policy, or cannot be written.
+    RuleWritten {
+        /// The ask.
+        ask: String,
+        /// Why it is not, if it is not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
     /// A move is about to be carried out.
     Intended {
@@ -354,6 +450,13 @@ pub enum Entry {
         /// Which.
         ask: String,
     },
+    /// A person made a file that a decider wrote their own.
+    Trusted {
+        /// Path below the profile.
+        path: String,
+        /// The journal line.
+        journal: String,
+    },
     /// A session of a worker has been started.
     WorkerStarted {
         /// Which.
@@ -368,6 +471,38 @@ pub enum Entry {
         session: String,
         /// How.
         state: WorkerState,
+    },
+    /// A worker spent money, or what was set aside for it settles without a receipt.
+    Spent {
+        /// Which session.
+        session: String,
+        /// The goal that it serves.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        goal: Option<String>,
+        /// What this adds to what was known.
+        spend: Spend,
+        /// The letter that says so, and when it was written, in milliseconds since the epoch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        letter: Option<(String, i64)>,
+        /// What the worker has recorded in all.
+        #[serde(default, skip_serializing_if = "Used::is_nothing")]
+        recorded: Used,
+        /// What its agent's own file says in all.
+        #[serde(default, skip_serializing_if = "Used::is_nothing")]
+        metered: Used,
+        /// What it has recorded in all besides what its agent spends.
+        #[serde(default, skip_serializing_if = "Used::is_nothing")]
+        extra: Used,
+        /// Whether nothing is set aside for it any more.
+        #[serde(default, skip_serializing_if = "is_false")]
+        closes: bool,
+    },
+    /// A person lets a worker that passed its allowance go on.
+    Granted {
+        /// Which session.
+        session: String,
+        /// How many further allowances it has had with this one.
+        grants: u32,
     },
     /// The command that proves a worker's work was run after its end.
     Verified {
@@ -473,15 +608,25 @@ impl Entry {
             | Self::Overtaken { beat, .. }
             | Self::Intended { beat, .. }
             | Self::Restarted { beat, .. }
-            | Self::Finished { beat, .. } => Some(*beat),
+            | Self::Finished { beat, .. }
+            | Self::Parked { beat: Some(beat), .. } => Some(*beat),
             Self::Seeded { .. }
             | Self::Saw { .. }
             | Self::Flapping { .. }
+            | Self::Parked { beat: None, .. }
+            | Self::Approved { .. }
+            | Self::Declined { .. }
+            | Self::Lapsed { .. }
+            | Self::Reparked { .. }
+            | Self::RuleWritten { .. }
             | Self::Asked { .. }
             | Self::Answered { .. }
             | Self::Dismissed { .. }
+            | Self::Trusted { .. }
             | Self::WorkerStarted { .. }
             | Self::WorkerEnded { .. }
+            | Self::Spent { .. }
+            | Self::Granted { .. }
             | Self::Verified { .. }
             | Self::ClaimReaped { .. }
             | Self::Told { .. }

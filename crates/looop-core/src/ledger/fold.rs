@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::entry::{Entry, Force, Line, Spend};
+use super::entry::{Entry, Force, Line};
 use super::state::{
     Acting, AskRecord, Deciding, Failures, GoalRecord, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord,
     Skip,
@@ -10,6 +10,7 @@ use super::state::{
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
+use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
 use crate::time::Stamp;
@@ -17,7 +18,11 @@ use crate::world::baseline::{Delta, Seen, seen_of};
 use crate::world::fleet::WorkerState;
 use crate::world::probe;
 
+mod consent;
+mod interview;
+mod money;
 mod notices;
+mod undo;
 mod workers;
 
 /// Most notes kept for the next brief.
@@ -28,8 +33,6 @@ const JOURNAL: usize = 20;
 const SETTLED: usize = 100;
 /// Schedules remembered.
 const SCHEDULES: usize = 500;
-/// Days of spend kept.
-const DAYS: usize = 40;
 
 /// Applies one append.
 pub fn apply_line(ledger: &mut Ledger, line: &Line) {
@@ -42,15 +45,22 @@ pub fn apply_line(ledger: &mut Ledger, line: &Line) {
 
 /// Applies one entry. Every entry is legal in every state: what it refers to may be gone.
 pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
+    money::anchor(ledger, at);
     match entry {
-        Entry::Seeded { .. } => ledger.seeded = true,
-        Entry::Saw { readings, quiet, some, ready, held } => {
+        Entry::Seeded { files } => {
+            ledger.seeded = true;
+            interview::seeded(ledger, files);
+        }
+        Entry::Saw { readings, quiet, some, ready, held, broke } => {
             saw_readings(ledger, readings, *quiet, *some);
             for id in held {
                 ledger.goals.entry(id.clone()).or_default().attempts = 0;
             }
             if let Some(ready) = ready {
                 saw_ready(ledger, ready, at);
+            }
+            if let Some(broke) = broke {
+                money::saw_broke(ledger, broke);
             }
         }
         Entry::Flapping { .. }
@@ -69,21 +79,18 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Decided { .. } | Entry::Failed { .. } | Entry::Rejected { .. } | Entry::Overtaken { .. } => {
             decide_ended(ledger, at, entry);
         }
+        Entry::Parked { .. }
+        | Entry::Approved { .. }
+        | Entry::Declined { .. }
+        | Entry::Lapsed { .. }
+        | Entry::Reparked { .. }
+        | Entry::RuleWritten { .. }
+        | Entry::Trusted { .. } => consent::apply(ledger, at, entry),
         Entry::Intended { beat, plan, .. } => intended(ledger, at, *beat, plan),
-        Entry::Restarted { session, .. } => {
-            if let Some(acting) = &mut ledger.acting {
-                acting.plan.act.moved(session);
-            }
-            match ledger.acting.as_ref().map(|acting| &acting.plan.act) {
-                Some(Act::Worker { .. } | Act::Again { .. }) => workers::numbered(ledger, session),
-                _ => ledger.sessions += 1,
-            }
-        }
+        Entry::Restarted { session, .. } => workers::restarted(ledger, session),
         Entry::Finished { beat, outcome, journal, policy } => {
             if let Some(line) = journal {
-                ledger.journal.push(line.clone());
-                let extra = ledger.journal.len().saturating_sub(JOURNAL);
-                ledger.journal.drain(..extra);
+                journal_line(ledger, line, *beat);
             }
             if ledger.acting.as_ref().is_some_and(|acting| acting.beat == *beat)
                 && let Some(acting) = ledger.acting.take()
@@ -94,19 +101,15 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Asked { ask, from, prompt, goal, kind, asked: when } => {
             asked(ledger, at, (ask, *when, *kind), (from, prompt), goal.as_deref());
         }
-        Entry::Answered { ask, text } => {
-            let record = settle_ask(ledger, ask);
-            let of_worker = record.as_ref().is_some_and(|record| ledger.workers.contains_key(&record.from));
-            // What a worker asked is told to the worker, not to the decider.
-            if !of_worker {
-                let prompt = record.map(|record| record.prompt).unwrap_or_default();
-                note(ledger, NoteKind::Answer { ask: ask.clone(), prompt, text: text.clone() });
-            }
-        }
+        Entry::Answered { ask, text } => answered(ledger, ask, text),
         Entry::Dismissed { ask } => {
+            consent::declined(ledger, ask, None);
             settle_ask(ledger, ask);
+            money::dismissed(ledger, at, ask);
         }
         Entry::WorkerEnded { session, state } => workers::ended(ledger, session, state),
+        Entry::Spent { .. } => money::spent(ledger, at, entry),
+        Entry::Granted { session, grants } => money::granted(ledger, session, *grants),
         Entry::Verified { session, pass, .. } => workers::verified(ledger, session, *pass),
         Entry::Told { tell, told, .. } => workers::told(ledger, tell, *told),
         Entry::Pruned { sessions } => workers::pruned(ledger, sessions),
@@ -120,6 +123,23 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Resumed => ledger.paused = None,
     }
     notices::forget(ledger);
+}
+
+/// Keeps a journal line for the brief, with whether it was written from what a stranger wrote.
+fn journal_line(ledger: &mut Ledger, line: &str, beat: BeatId) {
+    let acting = ledger.acting.as_ref().filter(|acting| acting.beat == beat);
+    if acting.is_some_and(|acting| acting.plan.tainted) {
+        ledger.tainted_lines.push(line.to_owned());
+    }
+    journaled(ledger, line);
+}
+
+fn journaled(ledger: &mut Ledger, line: &str) {
+    ledger.journal.push(line.to_owned());
+    let extra = ledger.journal.len().saturating_sub(JOURNAL);
+    ledger.journal.drain(..extra);
+    let journal = &ledger.journal;
+    ledger.tainted_lines.retain(|line| journal.contains(line));
 }
 
 fn schedule_due(ledger: &mut Ledger, schedule: &str, due: i64) {
@@ -169,7 +189,19 @@ fn saw_ready(ledger: &mut Ledger, ready: &[String], at: &Stamp) {
 
 fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     let Entry::DecideStarted {
-        beat, run, session, decider, forced, changes, sees, files, reserved_usd, ..
+        beat,
+        run,
+        session,
+        decider,
+        forced,
+        changes,
+        sees,
+        files,
+        reserved_usd,
+        free,
+        config,
+        tainted,
+        ..
     } = entry
     else {
         return;
@@ -200,6 +232,9 @@ fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         sees: sees.clone(),
         files: files.clone(),
         reserved_usd: *reserved_usd,
+        free: *free,
+        config: *config,
+        tainted: !tainted.is_empty(),
     });
 }
 
@@ -208,31 +243,40 @@ fn decide_ended(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     if let Entry::Decided { run, proposal, spend, .. } = entry {
         let shown = deciding_seq(ledger, *run);
         ledger.notes.retain(|note| note.seq > shown);
-        settle(ledger, spend);
+        money::settle(ledger, at, spend, proposal.goal.as_ref().map(Name::as_str));
         if !proposal.unknown.is_empty() {
-            note(ledger, NoteKind::Unknown { fields: proposal.unknown.clone() });
+            note(ledger, NoteKind::Unknown { fields: proposal.unknown.clone() }, tainted(ledger));
         }
     }
-    if let Entry::Failed { run, reason, spend, policy, .. } = entry {
+    if let Entry::Failed { run, failure, reason, spend, policy, until, .. } = entry {
+        money::settle(ledger, at, spend, None);
+        if !money::limited(ledger, at, (*failure, *until)) {
+            fail(ledger, at, reason, *policy);
+        }
         if ledger.deciding.as_ref().is_some_and(|deciding| deciding.run == *run) {
             ledger.deciding = None;
         }
-        settle(ledger, spend);
-        fail(ledger, at, reason, *policy);
-        note(ledger, NoteKind::Failure { reason: reason.clone() });
+        note(ledger, NoteKind::Failure { reason: reason.clone() }, true);
     }
     if let Entry::Rejected { reason, policy, .. } = entry {
+        let tainted = tainted(ledger);
         ledger.deciding = None;
         fail(ledger, at, reason, *policy);
-        note(ledger, NoteKind::Refused { reason: reason.clone() });
+        note(ledger, NoteKind::Refused { reason: reason.clone() }, tainted);
     }
     if let Entry::Overtaken { reason, spend, .. } = entry {
         if let Some(spend) = spend {
-            settle(ledger, spend);
+            money::settle(ledger, at, spend, None);
         }
+        let tainted = tainted(ledger);
         ledger.deciding = None;
-        note(ledger, NoteKind::Overtaken { reason: reason.clone() });
+        note(ledger, NoteKind::Overtaken { reason: reason.clone() }, tainted);
     }
+}
+
+/// Whether the decide under way was shown what a stranger wrote.
+fn tainted(ledger: &Ledger) -> bool {
+    ledger.deciding.as_ref().is_some_and(|deciding| deciding.tainted)
 }
 
 fn within_hour(then: &Stamp, now: &Stamp) -> bool {
@@ -255,7 +299,7 @@ fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
     }
     let sees = match &plan.author {
         Author::Decider(_) => ledger.deciding.take().map(|deciding| deciding.sees),
-        Author::Builtin | Author::Person => None,
+        Author::Builtin | Author::Person | Author::Approved(_) => None,
     };
     if plan.author != Author::Person {
         ledger.skipped = None;
@@ -266,10 +310,12 @@ fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
 fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome, policy: Digest) {
     let plan = &acting.plan;
     let own = matches!(plan.author, Author::Decider(_));
+    let undoable = undo::undoable(ledger, at, acting);
     serve_goal(ledger, at, plan, outcome);
     if let (Move::RunShell { cmd, .. }, Some(shell)) = (&plan.action, outcome.shell()) {
         let (cmd, ended, tail) = (cmd.clone(), shell.ended.clone(), shell.tail.clone());
-        note(ledger, NoteKind::Shell { cmd, ended, tail, own });
+        let own = own || matches!(plan.author, Author::Approved(_));
+        note(ledger, NoteKind::Shell { cmd, ended, tail, own }, true);
     }
     match outcome {
         Outcome::Done { .. } => {
@@ -282,13 +328,23 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 }
             }
             wrote(ledger, plan);
+            if let Some(undoable) = undoable {
+                undo::done(ledger, undoable);
+            }
+            if let Move::Undo { beat, .. } = &plan.action {
+                undo::taken_back(ledger, *beat);
+            }
             workers::done(ledger, at, plan);
+            interview::done(ledger, plan);
             if let Move::AskHuman { prompt, .. } = &plan.action
                 && let Act::File { path, .. } = &plan.act
             {
                 let id = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
                 let ask = (id.as_str(), plan.at.wall, AskKind::Question);
                 asked(ledger, at, ask, ("pulse", prompt), plan.goal.as_deref());
+                if let Some(record) = ledger.asks.get_mut(&id) {
+                    record.tainted = plan.tainted;
+                }
                 if plan.author != Author::Person {
                     ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
                 }
@@ -301,12 +357,13 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 fail(ledger, at, &text, policy);
             }
             if plan.author != Author::Person {
-                note(ledger, NoteKind::Failure { reason: text });
+                note(ledger, NoteKind::Failure { reason: text }, true);
             }
         }
         Outcome::Interrupted { reason } => {
-            workers::not_started(ledger, at, plan, WorkerState::Lost);
-            note(ledger, NoteKind::Interrupted { reason: format!("{}: {reason}", plan.action.summary()) });
+            workers::interrupted(ledger, at, plan);
+            let reason = format!("{}: {reason}", plan.action.summary());
+            note(ledger, NoteKind::Interrupted { reason }, plan.tainted);
         }
     }
 }
@@ -344,10 +401,17 @@ fn wrote(ledger: &mut Ledger, plan: &Plan) {
         | Act::Ended { .. }
         | Act::Again { .. } => return,
     };
-    let own = matches!(plan.author, Author::Decider(_));
+    let own = matches!(plan.author, Author::Decider(_) | Author::Approved(_));
+    if let (true, Move::WriteGoal { id, .. }) = (own, &plan.action) {
+        ledger.goals.entry(id.to_string()).or_default().budget = plan.budget;
+    }
     match after {
         Some(digest) if own => ledger.written.insert(path.clone(), digest),
         _ => ledger.written.remove(path),
+    };
+    match after.filter(|_| plan.tainted && matches!(plan.author, Author::Decider(_))) {
+        Some(digest) => ledger.tainted.insert(path.clone(), digest),
+        None => ledger.tainted.remove(path),
     };
     if plan.author == Author::Person {
         return;
@@ -369,8 +433,23 @@ fn asked(
     if let Some(id) = &goal {
         ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
     }
-    let record = AskRecord { from: from.to_owned(), prompt: prompt.to_owned(), goal, kind, at: *at, asked };
+    let (from, prompt, tainted) = (from.to_owned(), prompt.to_owned(), false);
+    let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted };
     ledger.asks.insert(ask.to_owned(), record);
+}
+
+fn answered(ledger: &mut Ledger, ask: &str, text: &str) {
+    let tainted = ledger.asks.get(ask).is_some_and(crate::taint::of_ask);
+    let record = settle_ask(ledger, ask);
+    let goal = record.as_ref().and_then(|record| record.goal.as_deref());
+    let about_setup = interview::answered(ledger, goal, text);
+    let about_money = money::answered(ledger, ask, text);
+    let of_worker = record.as_ref().is_some_and(|record| ledger.workers.contains_key(&record.from));
+    // What a worker asked is told to the worker, and what the loop asked about it is the loop's own.
+    if !of_worker && !about_money && !about_setup {
+        let prompt = record.map(|record| record.prompt).unwrap_or_default();
+        note(ledger, NoteKind::Answer { ask: ask.to_owned(), prompt, text: text.to_owned() }, tainted);
+    }
 }
 
 fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
@@ -389,26 +468,13 @@ fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
     Some(record)
 }
 
-fn settle(ledger: &mut Ledger, spend: &Spend) {
-    let day = ledger.spend.entry(spend.day.clone()).or_default();
-    day.usd += spend.usd;
-    day.tokens += spend.tokens_in + spend.tokens_out;
-    day.decides += 1;
-    if let Some(deciding) = &mut ledger.deciding {
-        deciding.reserved_usd = 0.0;
-    }
-    while ledger.spend.len() > DAYS {
-        ledger.spend.pop_first();
-    }
-}
-
 fn fail(ledger: &mut Ledger, at: &Stamp, reason: &str, policy: Digest) {
     let count = ledger.failures.as_ref().map_or(0, |failures| failures.count).saturating_add(1);
     ledger.failures = Some(Failures { count, at: *at, reason: one_line(reason, 500), policy });
 }
 
-fn note(ledger: &mut Ledger, what: NoteKind) {
-    ledger.notes.push(Note { seq: ledger.seq, what });
+fn note(ledger: &mut Ledger, what: NoteKind, tainted: bool) {
+    ledger.notes.push(Note { seq: ledger.seq, tainted, what });
     let extra = ledger.notes.len().saturating_sub(NOTES);
     ledger.notes.drain(..extra);
 }

@@ -3,3 +3,4 @@
 pub mod entry;
 pub mod fold;
 pub mod state;
+pub mod undo;

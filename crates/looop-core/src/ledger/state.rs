@@ -5,11 +5,16 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::entry::{Cause, Force};
+use super::undo::Undoable;
+use crate::approval::{Lapsed, Parked};
 use crate::gate::Why;
+use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
+use crate::model::money::{Allowance, Used};
 use crate::model::outcome::Ended;
 use crate::model::plan::{Author, BeatId, Plan, RunId};
+use crate::model::rights::Rights;
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Items};
 use crate::world::fleet::WorkerState;
@@ -32,6 +37,8 @@ pub struct Ledger {
     pub asks_made: u64,
     /// Whether the starter files were put in place.
     pub seeded: bool,
+    /// How far the interview of a first run is.
+    pub interview: Interview,
     /// The world as the last model decision saw it.
     pub baseline: Items,
     /// The decide under way.
@@ -64,14 +71,32 @@ pub struct Ledger {
     pub notes: Vec<Note>,
     /// Bytes that moves of a decider wrote, by path.
     pub written: BTreeMap<String, Digest>,
+    /// Of these, those that were written from what a stranger wrote, and that no person has edited or approved since.
+    pub tainted: BTreeMap<String, Digest>,
+    /// The last moves of files, newest last: what can be taken back.
+    pub undo: Vec<Undoable>,
     /// The last journal lines.
     pub journal: Vec<String>,
+    /// Of these, those of tainted beats.
+    pub tainted_lines: Vec<String>,
+    /// Moves that wait for a person's consent, by ask.
+    pub parked: BTreeMap<String, Parked>,
+    /// Moves that waited and can no longer be approved, with the reason, by ask.
+    pub lapsed: BTreeMap<String, Lapsed>,
+    /// Rules that a person's "always" adds to the policy and that are not written yet, by ask.
+    pub rules_due: BTreeMap<String, String>,
     /// Whether deciding is paused.
     pub paused: Option<Paused>,
     /// Why the last beat did nothing, if it did nothing.
     pub skipped: Option<Skip>,
-    /// Dollars by local day, the newest days.
+    /// What was spent by local day, the newest days.
     pub spend: BTreeMap<String, DaySpend>,
+    /// Decides in a row that left no receipt.
+    pub unmetered: Option<Unmetered>,
+    /// Deciders whose provider takes no calls for a while.
+    pub limited: BTreeMap<String, Limited>,
+    /// Letters about money that were counted lately, and when each was written: they may still be there after a crash.
+    pub expenses: BTreeMap<String, i64>,
     /// Sessions of workers, as long as something of them is kept.
     pub workers: BTreeMap<String, WorkerRecord>,
     /// The highest number that a session of each worker had, also of those of which nothing is kept.
@@ -88,6 +113,21 @@ pub struct Ledger {
     pub notices: BTreeMap<String, NoticeRecord>,
     /// Channels that did not take the last notice.
     pub undelivered: BTreeMap<String, UndeliveredRecord>,
+}
+
+/// How far the interview of a first run is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interview {
+    /// There is none, or it has begun.
+    #[default]
+    None,
+    /// The person is to be asked.
+    Due,
+    /// The person was asked.
+    Asked,
+    /// The person wants it.
+    Wanted,
 }
 
 /// What the person was told of one need.
@@ -121,6 +161,9 @@ pub struct WorkerRecord {
     /// The command that proves its work done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<String>,
+    /// With whose rights that command runs.
+    #[serde(default, skip_serializing_if = "Rights::is_person")]
+    pub rights: Rights,
     /// Who wanted it.
     pub author: Author,
     /// When it was started.
@@ -140,6 +183,98 @@ pub struct WorkerRecord {
     /// Whether a move ended it: nobody waits for the answers to what it asked.
     #[serde(default)]
     pub discharged: bool,
+    /// What it may cost.
+    #[serde(default, skip_serializing_if = "Allowance::is_nothing")]
+    pub allowance: Allowance,
+    /// The runner that it was started with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+    /// What is known of its money.
+    #[serde(default, skip_serializing_if = "Account::is_blank")]
+    pub account: Account,
+}
+
+impl WorkerRecord {
+    /// A session that has just been started.
+    pub fn new(author: Author, at: Stamp) -> Self {
+        Self {
+            goal: None,
+            verify: None,
+            rights: Rights::Person,
+            author,
+            at,
+            ended: None,
+            proven: None,
+            after: None,
+            mourned: false,
+            discharged: false,
+            allowance: Allowance::Nothing,
+            runner: None,
+            account: Account::default(),
+        }
+    }
+}
+
+/// A worker's money.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Account {
+    /// What the worker recorded in all.
+    pub recorded: Used,
+    /// What its agent's own file says in all.
+    pub metered: Used,
+    /// What it recorded besides what its agent spends.
+    pub extra: Used,
+    /// What of it was settled so far.
+    pub charged: Used,
+    /// Whether nothing is set aside for it any more.
+    pub closed: bool,
+    /// How many further allowances it was granted.
+    pub grants: u32,
+    /// The ask whether it may go on, since it passed its allowance.
+    pub ask: Option<String>,
+    /// What the person said to that.
+    pub said: Option<String>,
+    /// When the person last dismissed that ask, and how often.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dismissed: Option<(Stamp, u32)>,
+}
+
+impl Account {
+    fn is_blank(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What its agent used, as far as is known. What it records and what its agent's file says are two accounts of the
+    /// same money, so that the larger counts.
+    pub fn by_agent(&self) -> Used {
+        self.recorded.max(self.metered)
+    }
+
+    /// What it used in all, as far as is known.
+    pub fn used(&self) -> Used {
+        self.by_agent().plus(self.extra)
+    }
+}
+
+/// Decides in a row that left no receipt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unmetered {
+    /// How many.
+    pub runs: u32,
+    /// The configuration that they ran with.
+    pub config: Option<Digest>,
+}
+
+/// A decider whose provider takes no calls for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limited {
+    /// Since when.
+    pub at: Stamp,
+    /// Until when, in milliseconds since the epoch.
+    pub until: i64,
+    /// The configuration then: another one may mean another account.
+    pub config: Option<Digest>,
 }
 
 /// A decide under way.
@@ -163,8 +298,17 @@ pub struct Deciding {
     pub sees: Delta,
     /// Digests of sensors and schedules by path.
     pub files: BTreeMap<String, Digest>,
-    /// Dollars set aside for it.
+    /// Dollars set aside for it; nothing once it is settled.
     pub reserved_usd: f64,
+    /// Whether it costs nothing.
+    #[serde(default)]
+    pub free: bool,
+    /// Digest of the configuration.
+    #[serde(default)]
+    pub config: Option<Digest>,
+    /// Whether its brief shows what a stranger wrote.
+    #[serde(default)]
+    pub tainted: bool,
 }
 
 /// A move under way.
@@ -218,6 +362,15 @@ pub struct GoalRecord {
     pub last: Option<String>,
     /// The ask that it waits for.
     pub ask: Option<String>,
+    /// The body whose recipe a person did not consent to.
+    pub declined: Option<Digest>,
+    /// What it has cost in all.
+    pub spent: Micros,
+    /// The budget that a person gave it, where a decider has rewritten it since.
+    pub budget: Option<Micros>,
+    /// Why no worker is started for it, where its budget does not allow one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub broke: Option<String>,
 }
 
 /// What is known of a reading.
@@ -245,6 +398,9 @@ pub struct AskRecord {
     pub at: Stamp,
     /// When it was asked, as its letter says, in milliseconds since the epoch.
     pub asked: i64,
+    /// Whether it was made from what a stranger wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
 }
 
 /// A pause.
@@ -269,16 +425,38 @@ pub struct Skip {
     pub why: Why,
 }
 
-/// Spend of a day.
+/// What a day cost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(from = "StoredDay")]
 pub struct DaySpend {
     /// Dollars.
-    pub usd: f64,
+    pub spent: Micros,
     /// Tokens, read and written.
     pub tokens: u64,
     /// Decides.
     pub decides: u64,
+    /// When the first of it was settled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Stamp>,
+}
+
+/// A day as it may be stored: earlier versions wrote dollars as a fraction.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct StoredDay {
+    usd: f64,
+    spent: Option<Micros>,
+    tokens: u64,
+    decides: u64,
+    since: Option<Stamp>,
+}
+
+impl From<StoredDay> for DaySpend {
+    fn from(stored: StoredDay) -> Self {
+        let StoredDay { usd, spent, tokens, decides, since } = stored;
+        let spent = spent.or_else(|| Micros::from_dollars(usd)).unwrap_or_default();
+        Self { spent, tokens, decides, since }
+    }
 }
 
 /// What the next brief must show once.
@@ -286,6 +464,9 @@ pub struct DaySpend {
 pub struct Note {
     /// The append that it belongs to.
     pub seq: u64,
+    /// Whether it repeats what was made from a stranger's words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
     /// What it is.
     #[serde(flatten)]
     pub what: NoteKind,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::meter::Micros;
+
 /// A goal's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Goal {
@@ -18,8 +20,8 @@ pub struct Goal {
     pub every: Option<Duration>,
     /// Higher goes first among equals.
     pub priority: i64,
-    /// Most dollars it may cost a day.
-    pub budget_usd: Option<f64>,
+    /// Most dollars it may cost in all.
+    pub budget_usd: Option<Micros>,
     /// Repository that its workers get a worktree of.
     pub repo: Option<String>,
     /// What its moves may do unasked.
@@ -49,9 +51,9 @@ pub fn parse(text: &str) -> Goal {
                 Ok(priority) => goal.priority = priority,
                 Err(_) => goal.problems.push(format!("priority: \"{value}\" is not a whole number")),
             },
-            "budget_usd" => match value.parse::<f64>() {
-                Ok(usd) if usd.is_finite() && usd >= 0.0 => goal.budget_usd = Some(usd),
-                _ => goal.problems.push(format!("budget_usd: \"{value}\" is not an amount of dollars")),
+            "budget_usd" => match value.parse::<f64>().ok().and_then(Micros::from_dollars) {
+                Some(usd) => goal.budget_usd = Some(usd),
+                None => goal.problems.push(format!("budget_usd: \"{value}\" is not an amount of dollars")),
             },
             _ => {}
         }

@@ -1,7 +1,10 @@
-//! Letters: asks, answers, tells and claims, one file each.
+//! Letters: asks, answers, tells, claims and expenses, one file each.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use super::money::Used;
+use crate::meter::Micros;
 
 /// What an ask wants of the person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +54,9 @@ pub struct Ask {
     pub proposal: Option<Value>,
     /// When, in milliseconds since the epoch.
     pub asked: i64,
+    /// Whether its asker is done with it and could not put it away itself, because it is confined.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fetched: bool,
 }
 
 /// A person's reply.
@@ -94,4 +100,55 @@ pub struct Claim {
     pub ts: i64,
     /// Tells this lease from every other one of that name.
     pub nonce: String,
+}
+
+/// What a session says that it has spent, besides what it said before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Expense {
+    /// Version of the stored form.
+    pub v: u32,
+    /// Its id, also the file's stem.
+    pub id: String,
+    /// Who spent it.
+    pub session: String,
+    /// Dollars.
+    pub usd: f64,
+    /// Tokens read.
+    #[serde(default)]
+    pub tokens_in: u64,
+    /// Tokens written.
+    #[serde(default)]
+    pub tokens_out: u64,
+    /// Tokens read from a cache.
+    #[serde(default)]
+    pub tokens_cached: u64,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The runner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runner: Option<String>,
+    /// The goal that it was spent for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<String>,
+    /// Whether it was spent besides what the session's agent itself spends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub extra: bool,
+    /// When, in milliseconds since the epoch.
+    pub recorded: i64,
+}
+
+impl Expense {
+    /// Most dollars that one letter may say.
+    pub const MOST_USD: f64 = 1e6;
+
+    /// What it says was used.
+    pub fn used(&self) -> Used {
+        Used {
+            usd: Micros::from_dollars(self.usd).unwrap_or_default(),
+            tokens_in: self.tokens_in,
+            tokens_out: self.tokens_out,
+            tokens_cached: self.tokens_cached,
+        }
+    }
 }

@@ -1,9 +1,11 @@
-//! The nouns: ids and names, goals, moves, plans, outcomes, letters.
+//! The nouns: ids and names, goals, moves, plans, outcomes, letters, money, rights.
 
 pub mod digest;
 pub mod goal;
 pub mod letter;
+pub mod money;
 pub mod moves;
 pub mod name;
 pub mod outcome;
 pub mod plan;
+pub mod rights;

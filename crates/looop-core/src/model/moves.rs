@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::name::Name;
+use super::plan::BeatId;
 
 /// One typed action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,6 +70,9 @@ pub enum Move {
         /// The command that proves its work done.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verify: Option<String>,
+        /// Whether it is confined whatever its runner says. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        sandbox: bool,
     },
     /// Type a line into a live worker.
     SteerSession {
@@ -159,6 +163,15 @@ pub enum Move {
         /// Which schedule.
         name: Name,
     },
+    /// Take back an earlier move of a file. A person's verb; no decider can say it.
+    Undo {
+        /// The beat of that move.
+        beat: BeatId,
+        /// The file that becomes what it was before.
+        path: String,
+        /// What that move did, in words.
+        what: String,
+    },
 }
 
 /// The policy file that a move changes.
@@ -233,6 +246,7 @@ impl Move {
             Self::AskHuman { .. } => "ask_human",
             Self::WriteSchedule { .. } => "write_schedule",
             Self::DropSchedule { .. } => "drop_schedule",
+            Self::Undo { .. } => "undo",
         }
     }
 
@@ -251,7 +265,8 @@ impl Move {
             | Self::RestartSession { .. }
             | Self::KillWorker { .. }
             | Self::SendNotification { .. }
-            | Self::AskHuman { .. } => Object::Nothing,
+            | Self::AskHuman { .. }
+            | Self::Undo { .. } => Object::Nothing,
         }
     }
 
@@ -294,6 +309,7 @@ impl Move {
             Self::AskHuman { prompt, .. } => format!("asked: {}", one_line(prompt, 120)),
             Self::WriteSchedule { name, .. } => format!("wrote schedule {name}"),
             Self::DropSchedule { name } => format!("dropped schedule {name}"),
+            Self::Undo { what, .. } => format!("took back: {what}"),
         }
     }
 }

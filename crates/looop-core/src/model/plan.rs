@@ -3,7 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::money::Allowance;
 use super::moves::Move;
+use super::rights::Rights;
+use crate::approval::Ground;
+use crate::meter::Micros;
 use crate::time::Stamp;
 
 /// Number of a beat.
@@ -38,6 +42,8 @@ pub enum Author {
     Decider(String),
     /// A person, through a verb.
     Person,
+    /// A decider or a worker, by name, and a person approved it.
+    Approved(String),
 }
 
 impl Author {
@@ -45,7 +51,7 @@ impl Author {
     pub fn word(&self) -> &str {
         match self {
             Self::Builtin => "builtin",
-            Self::Decider(name) => name,
+            Self::Decider(name) | Self::Approved(name) => name,
             Self::Person => "you",
         }
     }
@@ -81,6 +87,15 @@ pub enum Act {
         /// The repository that it gets a worktree of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         repo: Option<String>,
+        /// Whether a decider wrote the goal that names the repository.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        foreign: bool,
+        /// What it may cost.
+        #[serde(default, skip_serializing_if = "Allowance::is_nothing")]
+        allowance: Allowance,
+        /// The runner that it is started with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<String>,
     },
     /// Something is typed into a session. Its host remembers the input, so that it is typed once.
     Typed {
@@ -106,6 +121,12 @@ pub enum Act {
         /// The answered asks that the new session is told of.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         asks: Vec<String>,
+        /// What the new session may cost.
+        #[serde(default, skip_serializing_if = "Allowance::is_nothing")]
+        allowance: Allowance,
+        /// The runner that it is started with.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        runner: Option<String>,
     },
     /// A goal moves to the archive.
     Archive {
@@ -133,6 +154,34 @@ impl Act {
         }
     }
 
+    /// The session of a worker that this starts, and what that may cost.
+    pub fn spends(&self) -> Option<(&str, Allowance)> {
+        match self {
+            Self::Worker { session, allowance, .. } | Self::Again { session, allowance, .. } => {
+                Some((session, *allowance))
+            }
+            Self::Nothing
+            | Self::Hosted { .. }
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::File { .. }
+            | Self::Archive { .. } => None,
+        }
+    }
+
+    /// The runner that a worker is started with, where one is.
+    pub fn runner(&self) -> Option<&str> {
+        match self {
+            Self::Worker { runner, .. } | Self::Again { runner, .. } => runner.as_deref(),
+            Self::Nothing
+            | Self::Hosted { .. }
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::File { .. }
+            | Self::Archive { .. } => None,
+        }
+    }
+
     /// Whether this works with a session.
     pub fn touches(&self, name: &str) -> bool {
         match self {
@@ -142,6 +191,34 @@ impl Act {
             Self::Ended { session, also } => session == name || also.iter().any(|other| other == name),
             Self::Again { from, session, .. } => from == name || session == name,
             Self::Nothing | Self::File { .. } | Self::Archive { .. } => false,
+        }
+    }
+
+    /// The file that this changes and its digest before, where it changes one.
+    pub fn replaces(&self) -> Option<(&str, Option<Digest>)> {
+        match self {
+            Self::File { path, before, .. } => Some((path, *before)),
+            Self::Archive { from, body, .. } => Some((from, Some(*body))),
+            Self::Nothing
+            | Self::Hosted { .. }
+            | Self::Worker { .. }
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::Again { .. } => None,
+        }
+    }
+
+    /// What takes this back, where it changes a file.
+    pub fn reversed(&self) -> Option<Self> {
+        match self.clone() {
+            Self::File { path, before, after } => Some(Self::File { path, before: after, after: before }),
+            Self::Archive { from, to, body } => Some(Self::Archive { from: to, to: from, body }),
+            Self::Nothing
+            | Self::Hosted { .. }
+            | Self::Worker { .. }
+            | Self::Typed { .. }
+            | Self::Ended { .. }
+            | Self::Again { .. } => None,
         }
     }
 
@@ -186,6 +263,27 @@ pub struct Plan {
     /// A wish for the time of the next beat, within bounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_interval_s: Option<u64>,
+    /// The budget that a person gave the goal which it rewrites.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Micros>,
+    /// With whose rights its command, its trial, or the worker's own command and proof run.
+    #[serde(default, skip_serializing_if = "Rights::is_person")]
+    pub rights: Rights,
+    /// Whether the brief that it comes from showed what strangers wrote.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tainted: bool,
+    /// What a person's consent to it rests on; nothing of it may have changed when it is carried out.
+    #[serde(default, skip_serializing_if = "Ground::is_empty")]
+    pub ground: Ground,
     /// When it was fixed; what is written carries this time, also when it is written after a crash.
     pub at: Stamp,
+}
+
+impl Plan {
+    /// A bare plan with a person's rights, that serves no goal and says nothing of its own.
+    pub fn new(action: Move, (author, act): (Author, Act), at: Stamp) -> Self {
+        let (goal, journal, next_interval_s, budget) = (None, None, None, None);
+        let (rights, tainted, ground) = (Rights::Person, false, Ground::new());
+        Self { action, author, act, goal, journal, next_interval_s, budget, rights, tainted, ground, at }
+    }
 }

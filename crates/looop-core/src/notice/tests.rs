@@ -45,11 +45,12 @@ fn no_money() -> Entry {
 fn failed() -> Entry {
     let (beat, run, failure) = (BeatId(1), RunId(1), FailureKind::Runner);
     let (spend, policy) = (Spend::default(), Digest::of(b""));
-    Entry::Failed { beat, run, failure, reason: "no such model".to_owned(), spend, policy }
+    Entry::Failed { beat, run, failure, reason: "no such model".to_owned(), spend, policy, until: None }
 }
 
 fn decide_started() -> Entry {
     Entry::DecideStarted {
+        tainted: Vec::new(),
         beat: BeatId(2),
         run: RunId(2),
         session: "decide~2".into(),
@@ -60,6 +61,8 @@ fn decide_started() -> Entry {
         sees: crate::world::baseline::Delta::default(),
         files: [].into(),
         reserved_usd: 1.0,
+        free: false,
+        config: None,
     }
 }
 

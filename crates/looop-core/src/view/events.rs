@@ -14,8 +14,9 @@ use crate::world::fleet::worker_of;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 35] = [
+pub const EVENT_NAMES: [&str; 42] = [
     "answered",
+    "approved",
     "asked",
     "beat_started",
     "claim_reaped",
@@ -23,22 +24,27 @@ pub const EVENT_NAMES: [&str; 35] = [
     "config_mended",
     "decide_started",
     "decided",
+    "declined",
     "delivered",
     "dismissed",
     "dropped",
     "failed",
     "finished",
     "flapping",
+    "granted",
     "intended",
     "interrupted",
+    "lapsed",
     "notified",
     "overtaken",
     "parked",
     "paused",
     "pruned",
     "rejected",
+    "reparked",
     "restarted",
     "resumed",
+    "rule_written",
     "schedule_due",
     "seeded",
     "sensed",
@@ -46,6 +52,7 @@ pub const EVENT_NAMES: [&str; 35] = [
     "spend",
     "stopped",
     "told",
+    "trusted",
     "undelivered",
     "verify",
     "worker_ended",
@@ -88,29 +95,18 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
             fields["beat"] = json!(beat);
             vec![started(*beat, *cause, changes), ("skipped", fields)]
         }
-        Entry::DecideStarted { beat, run, decider, cause, forced, changes, reserved_usd, .. } => vec![
-            started(*beat, *cause, changes),
-            (
-                "decide_started",
-                json!({"beat": beat, "run": run.to_string(), "decider": decider, "forced": forced, "reserved_usd": reserved_usd}),
-            ),
-        ],
-        Entry::Decided { beat, run, proposal, spend } => vec![
-            (
-                "decided",
-                json!({"beat": beat, "run": run.to_string(), "action": proposal.action.action(), "proposal": proposal}),
-            ),
-            spent(*beat, spend),
-        ],
-        Entry::Failed { beat, run, failure, reason, spend, .. } => vec![
-            ("failed", json!({"beat": beat, "run": run.to_string(), "failure": failure, "reason": reason})),
-            spent(*beat, spend),
-        ],
+        Entry::DecideStarted { .. } | Entry::Decided { .. } | Entry::Failed { .. } => of_decide(entry),
         Entry::Rejected { beat, reason, .. } => vec![("rejected", json!({"beat": beat, "reason": reason}))],
         Entry::Overtaken { beat, reason, spend } => {
             let spend = spend.as_ref().map(|spend| spent(*beat, spend));
             [("overtaken", json!({"beat": beat, "reason": reason}))].into_iter().chain(spend).collect()
         }
+        Entry::Parked { .. }
+        | Entry::Approved { .. }
+        | Entry::Declined { .. }
+        | Entry::Lapsed { .. }
+        | Entry::Reparked { .. }
+        | Entry::RuleWritten { .. } => of_consent(entry).into_iter().collect(),
         Entry::Intended { beat, plan, cause, changes, why } => {
             let fields = json!({
                 "beat": beat, "author": plan.author.word(), "goal": plan.goal, "why": why,
@@ -132,8 +128,11 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         }
         Entry::Answered { ask, text } => vec![("answered", json!({"ask": ask, "text": text}))],
         Entry::Dismissed { ask } => vec![("dismissed", json!({"ask": ask}))],
+        Entry::Trusted { path, .. } => vec![("trusted", json!({"path": path}))],
         Entry::WorkerStarted { .. }
         | Entry::WorkerEnded { .. }
+        | Entry::Spent { .. }
+        | Entry::Granted { .. }
         | Entry::Verified { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
@@ -153,6 +152,54 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
     }
 }
 
+/// What an entry about a decide says.
+fn of_decide(entry: &Entry) -> Vec<Named> {
+    if let Entry::DecideStarted {
+        beat, run, decider, cause, forced, changes, reserved_usd, tainted, ..
+    } = entry
+    {
+        let fields = json!({
+            "beat": beat, "run": run.to_string(), "decider": decider, "forced": forced,
+            "reserved_usd": reserved_usd, "tainted": tainted,
+        });
+        vec![started(*beat, *cause, changes), ("decide_started", fields)]
+    } else if let Entry::Decided { beat, run, proposal, spend } = entry {
+        let action = proposal.action.action();
+        let fields = json!({"beat": beat, "run": run.to_string(), "action": action, "proposal": proposal});
+        vec![("decided", fields), spent(*beat, spend)]
+    } else if let Entry::Failed { beat, run, failure, reason, spend, .. } = entry {
+        let fields = json!({"beat": beat, "run": run.to_string(), "failure": failure, "reason": reason});
+        vec![("failed", fields), spent(*beat, spend)]
+    } else {
+        Vec::new()
+    }
+}
+
+/// What an entry about a move that waits for a person says.
+fn of_consent(entry: &Entry) -> Option<Named> {
+    Some(if let Entry::Parked { beat, ask, parked } = entry {
+        // A worker's proposal was told when its letter was found.
+        let parked = Some(parked).filter(|parked| !parked.proposed)?;
+        let fields = json!({
+            "beat": beat, "ask": ask, "from": parked.by, "prompt": parked.prompt(), "goal": parked.goal(),
+            "move": parked.proposal, "digest": parked.digest, "rule": parked.rule, "tainted": parked.tainted,
+        });
+        ("parked", fields)
+    } else if let Entry::Approved { ask, always } = entry {
+        ("approved", json!({"ask": ask, "always": always.is_some().then_some(true)}))
+    } else if let Entry::Declined { ask, text } = entry {
+        ("declined", json!({"ask": ask, "text": text}))
+    } else if let Entry::Lapsed { ask, reason } = entry {
+        ("lapsed", json!({"ask": ask, "reason": reason}))
+    } else if let Entry::Reparked { ask, new } = entry {
+        ("reparked", json!({"ask": ask, "new": new}))
+    } else if let Entry::RuleWritten { ask, error } = entry {
+        ("rule_written", json!({"ask": ask, "error": error}))
+    } else {
+        return None;
+    })
+}
+
 /// What an entry about workers says.
 fn of_worker(entry: &Entry) -> Option<Named> {
     let of = |session: &str| json!({"worker": worker_of(session), "session": session});
@@ -161,6 +208,11 @@ fn of_worker(entry: &Entry) -> Option<Named> {
     } else if let Entry::WorkerEnded { session, state } = entry {
         let fields = json!({"state": state.word(), "exit_code": state.exit_code(), "text": state.text()});
         ("worker_ended", with(of(session), fields))
+    } else if let Entry::Spent { session, goal, spend, .. } = entry {
+        let spend = serde_json::to_value(spend).unwrap_or_default();
+        ("spend", with(with(of(session), json!({"goal": goal})), spend))
+    } else if let Entry::Granted { session, grants } = entry {
+        ("granted", with(of(session), json!({"grants": grants})))
     } else if let Entry::Verified { session, pass, text } = entry {
         ("verify", with(of(session), json!({"pass": pass, "text": text})))
     } else if let Entry::ClaimReaped { claim, session } = entry {

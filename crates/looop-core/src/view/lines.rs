@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 
 use crate::ledger::entry::{Entry, Line};
+use crate::meter::Micros;
 use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
@@ -75,6 +76,8 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
         }
         Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } => Vec::new(),
         Entry::WorkerEnded { .. }
+        | Entry::Spent { .. }
+        | Entry::Granted { .. }
         | Entry::Verified { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
@@ -100,6 +103,12 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
         Entry::Overtaken { reason, .. } => {
             vec![('~', Tone::Dim, format!("overtaken: {}", one_line(reason, 300)))]
         }
+        Entry::Parked { .. }
+        | Entry::Approved { .. }
+        | Entry::Declined { .. }
+        | Entry::Lapsed { .. }
+        | Entry::Reparked { .. }
+        | Entry::RuleWritten { .. } => of_consent(entry).into_iter().collect(),
         Entry::Intended { plan, why, .. } => intended(plan, why.as_deref()),
         Entry::Restarted { .. } => {
             vec![('↻', Tone::Dim, "it had not run before the crash; starting it".to_owned())]
@@ -109,6 +118,7 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
             vec![('←', Tone::Good, format!("{ask} answered: {}", one_line(text, 200)))]
         }
         Entry::Dismissed { ask } => vec![('-', Tone::Dim, format!("{ask} dismissed"))],
+        Entry::Trusted { path, .. } => vec![('✓', Tone::Good, format!("{path} is yours now"))],
         Entry::ScheduleDue { schedule, .. } => {
             vec![('◷', Tone::Plain, format!("schedule {schedule} is due"))]
         }
@@ -130,10 +140,35 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
     }
 }
 
+/// What an entry about a move that waits for a person says.
+fn of_consent(entry: &Entry) -> Option<Shown> {
+    Some(if let Entry::Parked { ask, parked, .. } = entry {
+        let parked = Some(parked).filter(|parked| !parked.proposed)?;
+        ('?', Tone::Ask, format!("waits for your yes ({ask}): {}", one_line(&parked.prompt(), 400)))
+    } else if let Entry::Approved { ask, .. } = entry {
+        ('←', Tone::Good, format!("{ask} approved"))
+    } else if let Entry::Declined { ask, text } = entry {
+        ('←', Tone::Plain, format!("{ask}: {}", one_line(text, 200)))
+    } else if let Entry::Lapsed { ask, reason } = entry {
+        ('~', Tone::Dim, format!("{ask} can no longer be approved: {}", one_line(reason, 200)))
+    } else if let Entry::RuleWritten { ask, error: Some(error) } = entry {
+        ('✗', Tone::Bad, format!("the rule of {ask} could not be added to policy.toml: {error}"))
+    } else if let Entry::RuleWritten { ask, error: None } = entry {
+        ('+', Tone::Plain, format!("policy.toml: the like of {ask} needs no yes any more"))
+    } else {
+        return None;
+    })
+}
+
 /// What an entry about workers says.
 fn of_worker(entry: &Entry) -> Option<Shown> {
     Some(if let Entry::WorkerEnded { session, state } = entry {
         ('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))
+    } else if let Entry::Spent { session, spend, .. } = entry {
+        let spent = Some(spend.micros()).filter(|spent| *spent > Micros::ZERO)?;
+        ('$', Tone::Dim, format!("{session} spent {spent} ({})", spend.source))
+    } else if let Entry::Granted { session, .. } = entry {
+        ('▸', Tone::Plain, format!("{session} goes on with a further allowance"))
     } else if let Entry::Verified { session, pass: true, .. } = entry {
         ('✓', Tone::Good, format!("the work of {session} is proven"))
     } else if let Entry::Verified { session, text, .. } = entry {
@@ -171,7 +206,7 @@ fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {
         format!("{goal}{}", plan.action.summary())
     };
     let why = match (&plan.author, why) {
-        (Author::Builtin, Some(why)) => format!("  ({})", one_line(why, 160)),
+        (Author::Builtin | Author::Approved(_), Some(why)) => format!("  ({})", one_line(why, 160)),
         _ => String::new(),
     };
     vec![('→', Tone::Plain, format!("{what}{why}"))]

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::admit::workers::{budget, over_budget};
 use crate::builtin;
 use crate::engine::io::PulseView;
 use crate::gate::{Limits, backoff_wait, paused};
 use crate::ledger::state::{Ledger, UndeliveredRecord};
+use crate::meter::Micros;
 use crate::model::goal;
 use crate::purse;
 use crate::time::{Now, machine_text, span_text};
-use crate::world::fleet::Worker;
+use crate::world::fleet::{Worker, WorkerState};
 use crate::world::observation::{Doc, Docs, Observation};
 use crate::world::probe::{Health, is_overdue};
 use crate::world::reading::Reading;
@@ -95,6 +97,12 @@ pub struct GoalView {
     pub overdue: bool,
     /// What is wrong with its front matter.
     pub problems: Vec<String>,
+    /// Dollars that it has cost in all.
+    pub spent_usd: f64,
+    /// The budget that a person gave it.
+    pub budget_usd: Option<f64>,
+    /// Why its budget allows no further worker, where it does not.
+    pub broke: Option<String>,
 }
 
 /// A worker's newest session.
@@ -128,6 +136,10 @@ pub struct WorkerView {
     pub ended_ago_s: Option<u64>,
     /// For how long a live one has printed nothing.
     pub silent_s: Option<u64>,
+    /// Dollars that it has spent, as far as is known.
+    pub spent_usd: f64,
+    /// Dollars that it may spend, where there is a bound.
+    pub allowed_usd: Option<f64>,
 }
 
 /// An ask that waits.
@@ -152,10 +164,30 @@ pub struct SpendView {
     pub day: String,
     /// Dollars.
     pub usd: f64,
-    /// The cap, where one is set.
+    /// The cap, where there is one.
     pub cap_usd: Option<f64>,
+    /// Dollars that are set aside for what runs.
+    pub open_usd: f64,
+    /// Tokens.
+    pub tokens: u64,
+    /// The cap of tokens, where there is one.
+    pub cap_tokens: Option<u64>,
     /// Decides.
     pub decides: u64,
+}
+
+/// How the purse stands, for tables and scripts.
+pub fn spend_view(ledger: &Ledger, now: &Now, limits: &Limits) -> SpendView {
+    let balance = purse::balance(ledger, now);
+    SpendView {
+        day: balance.day,
+        usd: balance.settled.dollars(),
+        cap_usd: limits.daily_usd.map(Micros::dollars),
+        open_usd: balance.open.dollars(),
+        tokens: balance.tokens,
+        cap_tokens: limits.daily_tokens,
+        decides: balance.decides,
+    }
 }
 
 /// Puts the status together.
@@ -166,8 +198,6 @@ pub fn status(
     now: &Now,
     limits: &Limits,
 ) -> Status {
-    let day = purse::today(ledger, now);
-    let spent = ledger.spend.get(&day).cloned().unwrap_or_default();
     Status {
         v: 1,
         deciders: Vec::new(),
@@ -202,7 +232,7 @@ pub fn status(
             .map(|(name, _)| name.clone())
             .collect(),
         undelivered: undelivered(ledger, now, limits),
-        spend: SpendView { day, usd: spent.usd, cap_usd: limits.daily_usd, decides: spent.decides },
+        spend: spend_view(ledger, now, limits),
         journal: ledger.journal.iter().rev().take(5).rev().cloned().collect(),
     }
 }
@@ -243,6 +273,9 @@ fn goals(
             last: record.last,
             overdue: is_overdue(ledger, id, now, limits),
             problems: parsed.problems,
+            spent_usd: record.spent.dollars(),
+            budget_usd: budget(ledger, &seen.docs, id).map(Micros::dollars),
+            broke: record.broke.and_then(|_| over_budget(ledger, &seen.docs, limits, id)),
         }
     };
     seen.docs.goals.iter().map(view).collect()
@@ -256,13 +289,18 @@ pub fn worker_view(
     (now, limits): (&Now, &Limits),
 ) -> WorkerView {
     let waits_on = docs.waiting.get(&worker.session).filter(|_| worker.state.is_alive());
-    let proven = ledger.workers.get(&worker.session).and_then(|record| record.proven);
+    let record = ledger.workers.get(&worker.session);
+    let proven = record.and_then(|record| record.proven);
+    let allowed = record.map(purse::granted).filter(|granted| *granted > Micros::ZERO);
     let seconds = |from: i64, to: i64| u64::try_from(to.saturating_sub(from) / 1000).unwrap_or(0);
     WorkerView {
         id: worker.id.clone(),
         session: worker.session.clone(),
         state: worker.state.word(),
-        text: worker.state.text(),
+        text: record
+            .filter(|_| worker.state == WorkerState::Paused)
+            .and_then(|record| purse::paused_text(&worker.session, record, now))
+            .unwrap_or_else(|| worker.state.text()),
         alive: worker.state.is_alive(),
         exit_code: worker.state.exit_code(),
         health: Health::of(worker, waits_on.is_some(), limits).word(),
@@ -273,6 +311,8 @@ pub fn worker_view(
         ran_s: seconds(worker.started, worker.ended.unwrap_or(now.wall)),
         ended_ago_s: worker.ended.map(|ended| seconds(ended, now.wall)),
         silent_s: worker.silent_s,
+        spent_usd: record.map_or(0.0, |record| record.account.used().usd.dollars()),
+        allowed_usd: allowed.map(Micros::dollars),
     }
 }
 

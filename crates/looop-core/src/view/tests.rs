@@ -8,12 +8,14 @@ use serde_json::{Value, json};
 use super::events::{EVENT_NAMES, events};
 use super::lines::{Tone, lines};
 use super::status::status;
+use crate::approval::{Parked, Wish};
 use crate::engine::tests::limits;
 use crate::gate::Why;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Line, Spend};
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
+use crate::model::money::{Allowance, Used};
 use crate::model::moves::{Move, Proposal};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
@@ -21,7 +23,7 @@ use crate::notice::NoticeKind;
 use crate::time::{Now, Stamp};
 use crate::world::baseline::Delta;
 use crate::world::fleet::{Worker, WorkerState, worker_of};
-use crate::world::observation::Observation;
+use crate::world::observation::{Docs, Observation};
 
 fn at() -> Stamp {
     Stamp { wall: 1_800_000_000_000, up: 0, boot: 1 }
@@ -48,8 +50,7 @@ fn asked(kind: AskKind) -> Entry {
 }
 
 fn plan(action: Move, act: Act) -> Box<Plan> {
-    let (journal, next_interval_s) = (None, None);
-    Box::new(Plan { action, author: Author::Builtin, act, goal: None, journal, next_interval_s, at: at() })
+    Box::new(Plan::new(action, (Author::Builtin, act), at()))
 }
 
 /// One of every kind of entry. A new kind must be added here: the match below has no other arm.
@@ -60,10 +61,11 @@ fn one_of_each() -> Vec<Entry> {
     let finished = |outcome| Entry::Finished { beat, outcome, journal: None, policy };
     vec![
         Entry::Seeded { files: vec!["PLAYBOOK.md".into()] },
-        Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held: vec![] },
+        Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held: vec![], broke: None },
         Entry::Flapping { reading: "ci".into() },
         Entry::Skipped { beat, cause: Cause::Timer, why, changes: vec![], sees: None },
         Entry::DecideStarted {
+            tainted: Vec::new(),
             beat,
             run,
             session: "decide~1".into(),
@@ -74,9 +76,19 @@ fn one_of_each() -> Vec<Entry> {
             sees: Delta::default(),
             files: [].into(),
             reserved_usd: 0.0,
+            free: false,
+            config: None,
         },
         Entry::Decided { beat, run, proposal: Proposal::of(noop.clone()), spend: spend.clone() },
-        Entry::Failed { beat, run, failure: FailureKind::Lost, reason: "x".into(), spend, policy },
+        Entry::Failed {
+            beat,
+            run,
+            failure: FailureKind::Lost,
+            reason: "x".into(),
+            spend,
+            policy,
+            until: None,
+        },
         Entry::Rejected { beat, reason: "x".into(), policy },
         Entry::Overtaken { beat, reason: "x".into(), spend: None },
         Entry::Intended { beat, plan: plan(noop, Act::Nothing), cause: None, changes: vec![], why: None },
@@ -88,8 +100,20 @@ fn one_of_each() -> Vec<Entry> {
         asked(AskKind::Proposal),
         Entry::Answered { ask: "a".into(), text: "yes".into() },
         Entry::Dismissed { ask: "a".into() },
+        Entry::Trusted { path: "sensors/a.sh".into(), journal: "x".into() },
         Entry::WorkerStarted { session: "w~1".into(), goal: None },
         Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0) },
+        Entry::Spent {
+            session: "w~1".into(),
+            goal: None,
+            spend: Spend { usd: 0.5, ..Spend::default() },
+            letter: None,
+            recorded: Used::default(),
+            metered: Used::default(),
+            extra: Used::default(),
+            closes: false,
+        },
+        Entry::Granted { session: "w~1".into(), grants: 1 },
         Entry::Verified { session: "w~1".into(), pass: true, text: "exit 0".into() },
         Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
         Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 0 },
@@ -109,7 +133,19 @@ fn one_of_each() -> Vec<Entry> {
         Entry::ScheduleDue { schedule: "s".into(), due: 0 },
         Entry::ConfigError { error: "x".into() },
         Entry::ConfigMended,
+        Entry::Parked { beat: Some(beat), ask: "a".into(), parked: Box::new(parked()) },
+        Entry::Approved { ask: "a".into(), always: None },
+        Entry::Declined { ask: "a".into(), text: "no".into() },
+        Entry::Lapsed { ask: "a".into(), reason: "x".into() },
+        Entry::Reparked { ask: "a".into(), new: "b".into() },
+        Entry::RuleWritten { ask: "a".into(), error: None },
     ]
+}
+
+fn parked() -> Parked {
+    let wish = Wish { by: "m".into(), reason: "it cannot be taken back".into(), ..Wish::default() };
+    let action = Move::RunShell { cmd: "rm x".into(), reason: None };
+    Parked::new(wish, Proposal::of(action), &Docs::default(), &now())
 }
 
 /// A number for each kind, so that the list above cannot forget one.
@@ -146,13 +182,22 @@ fn kind(entry: &Entry) -> usize {
         Entry::Notified { .. } => 28,
         Entry::Undelivered { .. } => 29,
         Entry::Delivered { .. } => 30,
+        Entry::Spent { .. } => 31,
+        Entry::Granted { .. } => 32,
+        Entry::Parked { .. } => 33,
+        Entry::Approved { .. } => 34,
+        Entry::Declined { .. } => 35,
+        Entry::Lapsed { .. } => 36,
+        Entry::Reparked { .. } => 37,
+        Entry::RuleWritten { .. } => 38,
+        Entry::Trusted { .. } => 39,
     }
 }
 
 #[test]
 fn the_names_are_those_of_the_events_in_order() {
     let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..31).collect::<Vec<_>>(), "one of each kind");
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..40).collect::<Vec<_>>(), "one of each kind");
     let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
     let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);
@@ -219,7 +264,13 @@ fn events_about_workers_by_table() {
 fn lines_about_workers_by_table() {
     let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
     let verified = |pass, text: &str| Entry::Verified { session: "w~1".into(), pass, text: text.into() };
-    let again = Act::Again { from: "w~1".into(), session: "w~2".into(), asks: vec!["a".into()] };
+    let again = Act::Again {
+        from: "w~1".into(),
+        session: "w~2".into(),
+        asks: vec!["a".into()],
+        allowance: Allowance::Nothing,
+        runner: None,
+    };
     let restart = Move::RestartSession {
         id: crate::model::name::Name::new("w").unwrap(),
         reason: Some("it died".into()),
@@ -251,6 +302,16 @@ fn lines_about_workers_by_table() {
         (asked(AskKind::Question), &["? Ask w~1 asks you (a): Really?"]),
         (asked(AskKind::Flag), &["? Ask w~1 wants you at its terminal (a): Really?"]),
         (asked(AskKind::Proposal), &["? Ask w~1 proposes (a): Really?"]),
+        (
+            Entry::Parked { beat: None, ask: "a".into(), parked: Box::new(parked()) },
+            &["? Ask waits for your yes (a): m wants to run rm x (it cannot be taken back)"],
+        ),
+        (Entry::Approved { ask: "a".into(), always: None }, &["← Good a approved"]),
+        (Entry::Declined { ask: "a".into(), text: "no: later".into() }, &["← Plain a: no: later"]),
+        (
+            Entry::Lapsed { ask: "a".into(), reason: "it waited over 1d".into() },
+            &["~ Dim a can no longer be approved: it waited over 1d"],
+        ),
         (intended, &["→ Plain restarted w: it died  (w~1 had died)"]),
     ];
     for (entry, expected) in table {
@@ -286,8 +347,7 @@ fn the_status_shows_each_workers_newest_session() {
     seen.docs.waiting = [("w~2".to_owned(), "a".to_owned()), ("v~1".to_owned(), "b".to_owned())].into();
     let found = status(&Ledger::default(), &seen, &[].into(), &now(), &limits());
     let common = |mut row: Value| {
-        let fields =
-            json!({"goal": "g", "runner": "claude", "silent_s": 7, "verify": null, "exit_code": null});
+        let fields = json!({"goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null});
         row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         row
     };

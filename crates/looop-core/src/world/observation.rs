@@ -1,13 +1,14 @@
 //! The observation: all that one beat saw, taken in one pass.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::tz::TimeZone;
 
 use super::fleet::Fleet;
 use super::reading::Reading;
+use crate::meter::Metered;
 use crate::model::digest::Digest;
-use crate::model::letter::{Answer, Ask, AskKind, Claim, Tell};
+use crate::model::letter::{Answer, Ask, AskKind, Claim, Expense, Tell};
 use crate::model::outcome::Ended;
 use crate::schedule::Schedule;
 
@@ -80,6 +81,10 @@ pub struct Docs {
     pub waiting: BTreeMap<String, String>,
     /// Sessions that have not fetched an answer, with the ask that was answered.
     pub unfetched: BTreeMap<String, String>,
+    /// The letters that ask for consent to a move, by ask.
+    pub proposals: BTreeMap<String, Ask>,
+    /// Earlier bodies of files that are kept. Looked up only where something shall be taken back.
+    pub kept: BTreeSet<Digest>,
 }
 
 /// A sensor's file.
@@ -142,6 +147,8 @@ pub struct Letters {
     pub claims: BTreeMap<String, Claim>,
     /// Tells that wait, by id.
     pub tells: BTreeMap<String, Tell>,
+    /// What sessions say that they have spent, by id.
+    pub expenses: BTreeMap<String, Expense>,
     /// Files that are no letters, with what is wrong.
     pub broken: Vec<(String, String)>,
 }
@@ -150,15 +157,27 @@ impl Letters {
     /// The sessions that wait on a person, each with the ask that it waits for.
     pub fn waiting(&self) -> BTreeMap<String, String> {
         let open = self.asks.iter().filter(|(id, ask)| {
-            ask.kind != AskKind::Proposal && ask.from != "pulse" && !self.answers.contains_key(*id)
+            ask.kind != AskKind::Proposal
+                && ask.from != "pulse"
+                && !ask.fetched
+                && !self.answers.contains_key(*id)
         });
         open.map(|(id, ask)| (ask.from.clone(), id.clone())).collect()
+    }
+
+    /// The letters that ask for consent to a move.
+    pub fn proposals(&self) -> BTreeMap<String, Ask> {
+        let asks = self.asks.iter().filter(|(_, ask)| ask.kind == AskKind::Proposal);
+        asks.map(|(id, ask)| (id.clone(), ask.clone())).collect()
     }
 
     /// The sessions that have not fetched an answer, each with the ask that was answered.
     pub fn unfetched(&self) -> BTreeMap<String, String> {
         let answered = self.asks.iter().filter(|(id, ask)| {
-            ask.kind == AskKind::Question && ask.from != "pulse" && self.answers.contains_key(*id)
+            ask.kind == AskKind::Question
+                && ask.from != "pulse"
+                && !ask.fetched
+                && self.answers.contains_key(*id)
         });
         answered.map(|(id, ask)| (ask.from.clone(), id.clone())).collect()
     }
@@ -189,6 +208,8 @@ pub struct Observation {
     pub checks: BTreeMap<String, Checked>,
     /// What the commands said that prove the work of workers which have ended, by session.
     pub proofs: BTreeMap<String, Checked>,
+    /// What the files of their agents say that workers used in all, by session, as far as they were looked at.
+    pub spends: BTreeMap<String, Metered>,
     /// Letters.
     pub letters: Letters,
     /// Files whose names cannot be used; shown, and no target of moves.

@@ -8,9 +8,11 @@ use super::baseline::{Change, worker_item};
 use super::fleet::{Worker, WorkerState};
 use super::observation::{Observation, ScheduleDoc};
 use super::reading::{Reading, Trust};
+use crate::admit::workers::budget;
 use crate::builtin::{Readiness, readiness};
 use crate::gate::Limits;
 use crate::ledger::state::Ledger;
+use crate::meter::Micros;
 use crate::model::goal;
 use crate::model::moves::one_line;
 use crate::model::outcome::Ended;
@@ -183,6 +185,12 @@ fn goals(ledger: &Ledger, seen: &Observation, now: &Now, limits: &Limits) -> Rea
         let mut row = Map::new();
         if let Some(served) = &record.served {
             row.insert("last_acted_unix".to_owned(), (served.wall / 1000).into());
+        }
+        if record.spent > Micros::ZERO {
+            row.insert("spend".to_owned(), record.spent.dollars().into());
+        }
+        if let Some(budget) = budget(ledger, &seen.docs, id) {
+            row.insert("budget".to_owned(), budget.dollars().into());
         }
         if let Some(checked) = seen.checks.get(id).filter(|checked| !checked.ended.is_success()) {
             row.insert("check".to_owned(), one_line(&checked.output, 400).into());

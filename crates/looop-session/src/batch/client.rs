@@ -39,6 +39,15 @@ pub struct Batch {
     over: bool,
 }
 
+/// What is told of a job.
+#[derive(Debug)]
+pub enum News {
+    /// It printed this.
+    Piece(Vec<u8>),
+    /// It is over.
+    Done(Done),
+}
+
 /// Ends a pass early, from any thread.
 #[derive(Debug, Clone)]
 pub struct Stopper(Arc<Mutex<Option<ChildStdin>>>);
@@ -88,10 +97,19 @@ impl Batch {
     }
 
     /// Blocks until the pass is over; see [`Batch::run`].
-    pub fn finish(mut self, on_done: &mut dyn FnMut(usize, Done)) -> Result<Vec<i32>, BatchError> {
+    pub fn finish(self, on_done: &mut dyn FnMut(usize, Done)) -> Result<Vec<i32>, BatchError> {
+        self.follow(&mut |index, news| match news {
+            News::Done(done) => on_done(index, done),
+            News::Piece(_) => {}
+        })
+    }
+
+    /// Blocks until the pass is over, and tells also what jobs that stream print, as it comes.
+    pub fn follow(mut self, on_news: &mut dyn FnMut(usize, News)) -> Result<Vec<i32>, BatchError> {
         loop {
             match wire::read(&mut self.results) {
-                Ok(Some(Message::Job(index, done))) => on_done(index, done),
+                Ok(Some(Message::Job(index, done))) => on_news(index, News::Done(done)),
+                Ok(Some(Message::Piece(index, piece))) => on_news(index, News::Piece(piece)),
                 Ok(Some(Message::Over(left))) => {
                     self.over = true;
                     return Ok(left);

@@ -41,6 +41,9 @@ pub struct Job {
     pub stderr_cap: Option<u64>,
     /// Which part of both is kept.
     pub keep: Keep,
+    /// Whether its standard output is also told as it comes.
+    #[serde(default)]
+    pub stream: bool,
 }
 
 /// A whole pass.

@@ -18,6 +18,8 @@ use crate::{Ended, sys};
 
 /// How much is read at once.
 const SCRATCH: usize = 64 << 10;
+/// How much may wait for whoever is told; then jobs that stream wait too.
+const OUTBOX: usize = 1 << 20;
 
 /// Why a batch could not do its work.
 #[derive(Debug, thiserror::Error)]
@@ -191,7 +193,9 @@ impl<'a> Pass<'a> {
         // The places of streams hold until a job is taken out, so they come first.
         for news in &ready {
             if let Ready::Stream(at, stream) = news {
-                self.running[*at].read(*stream, &mut self.scratch)?;
+                let (index, piece) =
+                    (self.running[*at].index, self.running[*at].read(*stream, &mut self.scratch)?);
+                self.tell(index, &piece)?;
             }
         }
         let child = ready.contains(&Ready::Child) && self.children.take();
@@ -215,17 +219,16 @@ impl<'a> Pass<'a> {
 
     /// All that may have news.
     fn sources(&self) -> impl Iterator<Item = (Ready, BorrowedFd<'_>, PollFlags)> {
+        let full = self.outbox.len() >= OUTBOX;
         let bells = [(Ready::Child, self.children.as_fd()), (Ready::Stop, self.stopping.as_fd())];
         let rare = self
             .input
             .map(|fd| (Ready::Input, fd))
             .into_iter()
             .chain(self.alarm.fd().map(|fd| (Ready::Time, fd)));
-        let streams = self
-            .running
-            .iter()
-            .enumerate()
-            .flat_map(|(at, job)| job.open().map(move |(stream, fd)| (Ready::Stream(at, stream), fd)));
+        let streams = self.running.iter().enumerate().flat_map(move |(at, job)| {
+            job.open(full).map(move |(stream, fd)| (Ready::Stream(at, stream), fd))
+        });
         let output = (!self.outbox.is_empty()).then_some((Ready::Output, self.output, PollFlags::OUT));
         bells.into_iter().chain(rare).chain(streams).map(|(news, fd)| (news, fd, PollFlags::IN)).chain(output)
     }
@@ -291,17 +294,25 @@ impl<'a> Pass<'a> {
                 Reaped::Child(pid, status) => {
                     let pid = pid.as_raw_pid();
                     if let Some(at) = self.running.iter().position(|job| job.pid == pid) {
-                        let job = self.running.swap_remove(at);
-                        let index = job.index;
-                        let (done, held) = job.finish(status, now, &mut self.scratch)?;
+                        let mut job = self.running.swap_remove(at);
+                        let (piece, held) = job.drain(&mut self.scratch)?;
                         self.sweep.ended(pid, held, now);
-                        self.report(index, &done)?;
+                        self.tell(job.index, &piece)?;
+                        self.report(job.index, &job.finish(status, now))?;
                     }
                     continue;
                 }
             }
             return Ok(());
         }
+    }
+
+    /// Tells what a job printed.
+    fn tell(&mut self, index: usize, piece: &[u8]) -> io::Result<()> {
+        if self.deaf || piece.is_empty() {
+            return Ok(());
+        }
+        wire::put_piece(&mut self.outbox, index, piece)
     }
 
     fn report(&mut self, index: usize, done: &Done) -> io::Result<()> {

@@ -23,11 +23,14 @@ struct Stream {
     keep: Keep,
     kept: Vec<u8>,
     total: u64,
+    /// What came since it was last told, if it is told at all.
+    fresh: Option<Vec<u8>>,
 }
 
 impl Stream {
-    fn new(pipe: PipeReader, cap: Option<u64>, keep: Keep) -> Self {
-        Self { pipe: Some(pipe), cap: cap.unwrap_or(u64::MAX), keep, kept: Vec::new(), total: 0 }
+    fn new(pipe: PipeReader, cap: Option<u64>, keep: Keep, told: bool) -> Self {
+        let cap = cap.unwrap_or(u64::MAX);
+        Self { pipe: Some(pipe), cap, keep, kept: Vec::new(), total: 0, fresh: told.then(Vec::new) }
     }
 
     /// Reads once what is there. The caller knows that it does not block.
@@ -39,6 +42,9 @@ impl Stream {
         }
         self.store(&scratch[..count]);
         self.total += count as u64;
+        if let Some(fresh) = &mut self.fresh {
+            fresh.extend_from_slice(&scratch[..count]);
+        }
         Ok(count)
     }
 
@@ -131,44 +137,48 @@ impl Running {
             deadline: job.timeout.map(|timeout| now.saturating_add(timeout)),
             verdict: None,
             streams: [
-                Stream::new(stdout, job.stdout_cap, job.keep),
-                Stream::new(stderr, job.stderr_cap, job.keep),
+                Stream::new(stdout, job.stdout_cap, job.keep, job.stream),
+                Stream::new(stderr, job.stderr_cap, job.keep, false),
             ],
             _child: child,
         })
     }
 
-    /// The descriptors to poll, with the number of the stream.
-    pub(super) fn open(&self) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
-        self.streams.iter().enumerate().filter_map(|(at, stream)| Some((at, stream.pipe.as_ref()?.as_fd())))
+    /// The descriptors to poll, with the number of the stream. Who is told what comes may be too slow for more of it.
+    pub(super) fn open(&self, full: bool) -> impl Iterator<Item = (usize, BorrowedFd<'_>)> {
+        let streams =
+            self.streams.iter().enumerate().filter(move |(_, stream)| !(full && stream.fresh.is_some()));
+        streams.filter_map(|(at, stream)| Some((at, stream.pipe.as_ref()?.as_fd())))
     }
 
-    /// Reads from a stream that poll said is readable.
-    pub(super) fn read(&mut self, stream: usize, scratch: &mut [u8]) -> io::Result<()> {
-        self.streams[stream].read(scratch).map(|_| ())
+    /// Reads from a stream that poll said is readable. Gives what is to be told of it.
+    pub(super) fn read(&mut self, stream: usize, scratch: &mut [u8]) -> io::Result<Vec<u8>> {
+        self.streams[stream].read(scratch)?;
+        Ok(self.streams[stream].fresh.as_mut().map(std::mem::take).unwrap_or_default())
     }
 
-    /// Its process has ended: the result, and whether somebody still holds one of its pipes.
-    pub(super) fn finish(
-        self,
-        status: WaitStatus,
-        now: Duration,
-        scratch: &mut [u8],
-    ) -> io::Result<(Done, bool)> {
-        let [mut out, mut err] = self.streams;
+    /// Its process has ended: takes what is left in its pipes. Gives what is to be told of it, and whether somebody
+    /// still holds one of them.
+    pub(super) fn drain(&mut self, scratch: &mut [u8]) -> io::Result<(Vec<u8>, bool)> {
+        let [out, err] = &mut self.streams;
         let held = [out.drain(scratch)?, err.drain(scratch)?];
+        Ok((out.fresh.as_mut().map(std::mem::take).unwrap_or_default(), held.contains(&true)))
+    }
+
+    /// Its result.
+    pub(super) fn finish(self, status: WaitStatus, now: Duration) -> Done {
+        let [mut out, mut err] = self.streams;
         if out.keep == Keep::Tail {
             out.cut();
             err.cut();
         }
-        let done = Done {
+        Done {
             ended: self.verdict.unwrap_or_else(|| Ended::of(status)),
             stdout: out.kept,
             stdout_total: out.total,
             stderr: err.kept,
             stderr_total: err.total,
             took: now.saturating_sub(self.began),
-        };
-        Ok((done, held.contains(&true)))
+        }
     }
 }

@@ -35,6 +35,11 @@ impl Keeper<'_> {
     }
 
     fn grant(&mut self, caller: u64, version: u32, wish: Wish, now: Duration) {
+        if wish.takes_a_person()
+            && let Some(who) = self.stranger(caller)
+        {
+            return self.door.reply(caller, &Reply::refused(version, &who));
+        }
         match wish {
             Wish::Hello => self.door.reply(caller, &self.greeting(version)),
             Wish::Kill => {
@@ -66,6 +71,18 @@ impl Keeper<'_> {
                 let size = cols.zip(rows).map(|(cols, rows)| Size { cols, rows });
                 self.attach(caller, version, &View { size, watch, repaint }, now);
             }
+        }
+    }
+
+    /// Why a caller may only look: it runs in another session. Whoever types there does not speak for a person.
+    fn stranger(&mut self, caller: u64) -> Option<String> {
+        let (pid, own) = (self.door.peer(caller)?, self.ground.folder.place()?);
+        let root = own.parent()?;
+        match crate::inside(pid, root) {
+            Ok(None) => None,
+            Ok(Some(session)) if own.file_name() == Some(std::ffi::OsStr::new(&session)) => None,
+            Ok(Some(session)) => Some(format!("{session} is a session too, and only a person may do that")),
+            Err(error) => Some(format!("it cannot be told who asks: {error}")),
         }
     }
 

@@ -58,12 +58,20 @@ pub(super) struct Caller {
     stale: bool,
     /// Whether it hung up.
     gone: bool,
+    /// Its process, as far as the kernel tells.
+    peer: Option<i32>,
 }
 
 impl Caller {
     pub(super) fn new(number: u64, stream: UnixStream) -> Self {
         let (heard, out) = (Vec::new(), Outbox::default());
-        Self { number, stream, heard, out, role: Role::Asking, fresh: false, stale: false, gone: false }
+        let (role, peer) = (Role::Asking, crate::peer(&stream));
+        Self { number, stream, heard, out, role, fresh: false, stale: false, gone: false, peer }
+    }
+
+    /// Its process, as far as the kernel tells.
+    pub(super) fn peer(&self) -> Option<i32> {
+        self.peer
     }
 
     pub(super) fn role(&self) -> Role {

@@ -76,6 +76,11 @@ impl Door {
         self.caller(number).map(|caller| caller.role())
     }
 
+    /// The process of a caller, as far as the kernel tells.
+    pub(super) fn peer(&mut self, number: u64) -> Option<i32> {
+        self.caller(number)?.peer()
+    }
+
     pub(super) fn set_role(&mut self, number: u64, role: Role) {
         if let Some(caller) = self.caller(number) {
             caller.set_role(role);

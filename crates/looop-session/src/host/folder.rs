@@ -39,6 +39,12 @@ impl Folder {
         }
     }
 
+    /// Where it is now, also if it was moved since it was opened.
+    pub(crate) fn place(&self) -> Option<PathBuf> {
+        let now = std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
+        now.or_else(|_| self.path.canonicalize()).ok()
+    }
+
     /// Opens a folder in it; `None` if it is absent.
     pub(crate) fn inner(&self, name: &str) -> io::Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;

@@ -45,4 +45,5 @@ pub use end::{EndError, Kill, end, kill};
 pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};
+pub(crate) use standing::mark_of;
 pub use standing::{Fence, Standing, fence, output_tail, standing, wait};

@@ -157,6 +157,14 @@ pub(super) fn load_spec(folder: &Folder) -> io::Result<Loaded<Stored>> {
     load(folder, folder::SPEC)
 }
 
+/// The mark of the session in a folder, if there is one to be read.
+pub(crate) fn mark_of(folder: &std::path::Path) -> Option<String> {
+    match load_spec(&Folder::open(folder).ok()??).ok()? {
+        Loaded::Value(stored) => Some(stored.mark),
+        Loaded::Absent | Loaded::Corrupt(_) => None,
+    }
+}
+
 fn read_started(folder: &Folder) -> io::Result<Loaded<Vec<u8>>> {
     Ok(match folder.read(folder::STARTED) {
         Ok(Some(bytes)) => Loaded::Value(bytes),

@@ -68,6 +68,23 @@ struct Versioned {
     v: Option<u32>,
 }
 
+impl Wish {
+    /// Whether it changes what the session does, which is for a person or the loop to say.
+    pub(super) fn takes_a_person(&self) -> bool {
+        match self {
+            Self::Hello | Self::Screen { .. } | Self::Attach { watch: true, .. } => false,
+            Self::Kill
+            | Self::Send { .. }
+            | Self::Key { .. }
+            | Self::Resize(_)
+            | Self::Detach
+            | Self::Pause
+            | Self::GoOn
+            | Self::Attach { .. } => true,
+        }
+    }
+}
+
 /// What the host answers.
 #[derive(Serialize, Debug, Default)]
 pub(super) struct Reply {

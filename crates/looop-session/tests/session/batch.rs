@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use crate::support::{Ground, Stranger, await_death, image, run_all};
-use looop_session::{Batch, Ended, Job, Keep, Order};
+use looop_session::{Batch, Done, Ended, Job, Keep, News, Order};
 
 fn one(job: Job) -> looop_session::Done {
     run_all(&Order::new(vec![job], 1)).remove(0)
@@ -111,6 +111,60 @@ fn the_end_is_kept_where_that_is_asked() {
     let flood = "head -c 50000000 /dev/zero; printf END";
     let done = one(Job { stdout_cap: Some(6), keep: Keep::Tail, ..ground.job(flood) });
     assert_eq!((done.stdout.as_slice(), done.stdout_total), (&b"\0\0\0END"[..], 50_000_003));
+}
+
+/// Follows one job that streams: what it printed, piece by piece, and what came of it.
+fn follow(job: Job, on_piece: &mut dyn FnMut(&[u8], &looop_session::Stopper)) -> (Vec<u8>, Done) {
+    let (mut told, mut result) = (Vec::new(), None);
+    let job = Job { stream: true, ..job };
+    let batch = Batch::start(&image(), &["_batch"], &Order::new(vec![job], 1)).unwrap();
+    let stopper = batch.stopper();
+    let left = batch.follow(&mut |index, news| match news {
+        News::Piece(piece) => {
+            assert_eq!((index, result.is_none()), (0, true));
+            told.extend_from_slice(&piece);
+            on_piece(&piece, &stopper);
+        }
+        News::Done(done) => result = Some(done),
+    });
+    assert_eq!(left.unwrap(), Vec::<i32>::new());
+    (told, result.unwrap())
+}
+
+#[test]
+fn what_a_job_prints_is_told_while_it_runs() {
+    let ground = Ground::new();
+    ground.fifo("go");
+    let go = ground.at("go");
+    let job = ground.job("echo one; read -r word < go; echo \"$word\"; echo no >&2");
+    // It goes on only when its first line has been told.
+    let mut first = Some("two\n");
+    let (told, done) = follow(job, &mut |_, _| {
+        if let Some(word) = first.take() {
+            fs::write(&go, word).unwrap();
+        }
+    });
+    assert_eq!((told.as_slice(), done.stdout.as_slice()), (&b"one\ntwo\n"[..], &b"one\ntwo\n"[..]));
+    assert_eq!((done.ended, done.stderr), (Ended::Exited(0), b"no\n".to_vec()));
+}
+
+#[test]
+fn all_of_a_flood_is_told_however_little_is_kept() {
+    let ground = Ground::new();
+    let flood =
+        Job { stdout_cap: Some(3), keep: Keep::Tail, ..ground.job("head -c 20000000 /dev/zero; printf END") };
+    let (told, done) = follow(flood, &mut |_, _| {});
+    assert_eq!((told.len(), &told[told.len() - 3..]), (20_000_003, &b"END"[..]));
+    assert_eq!((done.stdout.as_slice(), done.stdout_total), (&b"END"[..], 20_000_003));
+}
+
+#[test]
+fn a_job_can_be_stopped_at_what_it_prints() {
+    let ground = Ground::new();
+    let job = ground.job("setsid sleep 3600 & echo enough; exec sleep 3600");
+    let (told, done) = follow(job, &mut |_, stopper| stopper.stop());
+    assert_eq!((told.as_slice(), done.ended), (&b"enough\n"[..], Ended::Killed));
+    ground.await_nobody();
 }
 
 #[test]

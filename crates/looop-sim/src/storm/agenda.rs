@@ -27,6 +27,8 @@ pub enum Happening {
     Child(String),
     /// A worker does something.
     Works(String),
+    /// A provider charges for a piece of an answer.
+    Charges(String),
     /// The weather changes.
     Turns,
     /// The person does something.

@@ -25,11 +25,18 @@ pub fn kind(entry: &Entry) -> &'static str {
         Entry::Failed { .. } => "entry failed",
         Entry::Rejected { .. } => "entry rejected",
         Entry::Overtaken { .. } => "entry overtaken",
+        Entry::Parked { .. } => "entry parked",
+        Entry::Approved { .. } => "entry approved",
+        Entry::Declined { .. } => "entry declined",
+        Entry::Lapsed { .. } => "entry lapsed",
+        Entry::Reparked { .. } => "entry reparked",
+        Entry::RuleWritten { .. } => "entry rule_written",
         Entry::Restarted { .. } => "entry restarted",
         Entry::Finished { .. } => "entry finished",
         Entry::Asked { .. } => "entry asked",
         Entry::Answered { .. } => "entry answered",
         Entry::Dismissed { .. } => "entry dismissed",
+        Entry::Trusted { .. } => "entry trusted",
         Entry::WorkerStarted { .. } => "entry worker_started",
         Entry::WorkerEnded { .. } => "entry worker_ended",
         Entry::Verified { .. } => "entry verified",
@@ -39,6 +46,8 @@ pub fn kind(entry: &Entry) -> &'static str {
         Entry::ScheduleDue { .. } => "entry schedule_due",
         Entry::ConfigError { .. } => "entry config_error",
         Entry::ConfigMended => "entry config_mended",
+        Entry::Spent { .. } => "entry spent",
+        Entry::Granted { .. } => "entry granted",
         Entry::Notified { .. } => "entry notified",
         Entry::Undelivered { .. } => "entry undelivered",
         Entry::Delivered { .. } => "entry delivered",
@@ -88,6 +97,7 @@ impl Storm {
             ));
         }
         self.audit_deeds(&lines)?;
+        self.audit_money(&lines)?;
         self.audit_journal(&lines)
     }
 

@@ -48,14 +48,18 @@ impl Site {
     /// A child comes to its next stage: it begins, or it ends.
     pub(super) fn child(&mut self, session: &str) {
         let Some(child) = self.yard.children.get_mut(session) else { return };
+        let frozen = child.is_frozen();
         match child.stage {
             Stage::Launched => {
                 child.stage = Stage::Runs;
                 child.ran += 1;
                 let span = self.span(session);
                 self.tell(|| format!("child {session}: runs for {span} ms"));
+                self.begin_charges(session);
                 self.after(span, Happening::Child(session.to_owned()));
             }
+            // It goes on when it may.
+            Stage::Runs if frozen => {}
             Stage::Runs => {
                 let ended = self.ending(session);
                 self.end_child(session, &Stage::Ended(ended));
@@ -94,7 +98,12 @@ impl Site {
             Job::Works { .. } => None,
         };
         if let Some(run) = run {
-            let record = decider::record(self, run);
+            let mut record = decider::record(self, run);
+            if self.bank.is_some()
+                && let Some(record) = &mut record
+            {
+                (record.spend, record.unpriced) = (self.receipt(session), None);
+            }
             self.tell(|| format!("decide {run} says {record:?}"));
             if let Some(child) = self.yard.children.get_mut(session) {
                 child.job = Job::Decide(run, record.map(Box::new));
@@ -117,6 +126,7 @@ impl Site {
             *ended = Some(wall);
         }
         self.tell(|| format!("child {session}: {stage:?}"));
+        self.close_call(session);
         self.report(session);
     }
 
@@ -152,6 +162,11 @@ impl Site {
             }
             self.tale.tell(&self.clock, || format!("child {session}: {:?}, for want of power", child.stage));
         }
+        let decides = self.yard.children.iter().filter(|(_, child)| matches!(child.job, Job::Decide(..)));
+        for session in decides.map(|(session, _)| session.clone()).collect::<Vec<_>>() {
+            self.lose_receipt(&session);
+        }
+        self.yard.paused.clear();
         self.agenda.keep(|happening| {
             matches!(happening, Happening::Turns | Happening::Acts | Happening::Starts { .. })
         });

@@ -1,14 +1,15 @@
 //! Doing what the engine says.
 
-use looop_core::admit::content;
 use looop_core::engine::io::{DecideOrder, Effect, Event, Record};
 use looop_core::ledger::entry::FailureKind;
+use looop_core::meter::Micros;
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::{Ended, Outcome};
 use looop_core::model::plan::{Act, BeatId, Plan, RunId};
 use looop_store::Recovered;
 
 use super::agenda::Message;
+use super::bank::Way;
 use super::pulse::Pulse;
 use super::site::Site;
 use super::yard::{Awaited, Job, Stage};
@@ -39,10 +40,15 @@ impl Pulse {
                 self.journal_lags = written.is_err();
             }
             Effect::Settle(ask) => drop(self.writer.settle(&ask, site.clock.wall())),
+            Effect::Post(ask) => drop(self.writer.post_own(&ask)),
+            Effect::Rule(ask, _) => self.events.push_back(Event::RuleWritten(ask, None)),
             Effect::End(session) => site.end_on_request(&session),
             Effect::Clear => self.clear(site),
             Effect::Reap => self.reap(site),
             Effect::Prune(id, sessions) => self.prune(site, id.map(|id| id.0), sessions),
+            Effect::Counted(letter) => drop(self.writer.counted(&letter, site.clock.wall())),
+            Effect::Freeze(session) => self.restrain(site, &session, true),
+            Effect::Thaw(session) => self.restrain(site, &session, false),
             Effect::Notify(notice) => {
                 let error = site.dice.coin().then(|| "nobody listens".to_owned());
                 self.events.push_back(Event::Notified(notice.key, vec![("command".to_owned(), error)]));
@@ -53,11 +59,30 @@ impl Pulse {
         }
     }
 
+    /// Stops a worker, or lets it go on. Where a bank charges, that never fails.
+    #[expect(clippy::unused_self, reason = "it belongs to the effects")]
+    fn restrain(&self, site: &mut Site, session: &str, stop: bool) {
+        let lives = site.yard.children.get(session).is_some_and(super::yard::Child::lives);
+        match (site.bank.is_some(), stop) {
+            (true, true) if lives => {
+                site.tale.count("workers stopped");
+                site.yard.paused.insert(session.to_owned());
+            }
+            (true, true) => {}
+            (true, false) => {
+                site.tale.count("workers let go on");
+                site.yard.paused.remove(session);
+            }
+            (false, true) => site.freeze(session),
+            (false, false) => site.thaw(session),
+        }
+    }
+
     fn decide(&mut self, site: &mut Site, order: &DecideOrder) {
         site.assert_intended(|ledger| ledger.deciding.as_ref().is_some_and(|d| d.run == order.run));
         if let Err(error) = self.writer.make_run(order.run, order.brief.as_bytes()) {
-            let failure = Some((FailureKind::Runner, error.text()));
-            let record = Record { failure, ..lost(order.run, site.clock.wall()) };
+            let failure = (FailureKind::Runner, error.text());
+            let record = Record::uncalled(order.run, site.clock.wall(), failure);
             let docs = Box::new(self.docs(site, None));
             return self.events.push_back(Event::Decided(order.run, Box::new(record), docs));
         }
@@ -65,6 +90,10 @@ impl Pulse {
             return;
         }
         site.launch(&order.session, Job::Decide(order.run, None));
+        let reserved = Micros::from_dollars(order.reserved_usd).expect("an amount");
+        let is_api =
+            site.config.setup.paid.iter().any(|paid| paid.name == order.decider && paid.bound.is_some());
+        site.open_call(&order.session, Some(if is_api { Way::Api } else { Way::Stream }), reserved);
         site.wait_for(&order.session, self.life, Awaited::Decide(order.run));
     }
 
@@ -98,7 +127,10 @@ impl Pulse {
     }
 
     fn write(&mut self, beat: BeatId, plan: &Plan) {
-        let outcome = self.writer.perform(plan, content(plan).as_deref(), 3);
+        let outcome = match self.writer.bytes_for(plan) {
+            Ok(bytes) => self.writer.perform(plan, bytes.as_deref(), 3),
+            Err(reason) => Outcome::failed(reason),
+        };
         self.events.push_back(Event::Acted(beat, outcome));
     }
 
@@ -178,5 +210,5 @@ impl Pulse {
 /// The record of a decide that left none.
 pub(super) fn lost(run: RunId, wall: i64) -> Record {
     let failure = Some((FailureKind::Lost, "the decide died without a record".to_owned()));
-    Record { v: 1, run, decision: None, source: None, failure, spend: None, ended: wall }
+    Record { failure, ..Record::empty(run, wall) }
 }

@@ -1,6 +1,8 @@
 //! What reaches the lock holder.
 
-use looop_core::engine::io::{Event, Request, RequestId};
+use looop_core::engine::io::{Event, Record, Request, RequestId};
+use looop_core::ledger::entry::FailureKind;
+use looop_core::ledger::undo::Undoable;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::RunId;
 use looop_core::world::observation::Docs;
@@ -60,12 +62,20 @@ impl Pulse {
                     if let Move::WriteSchedule { zone, .. } = &proposal.action { zone.clone() } else { None };
                 Some(Box::new(self.docs(site, zone.as_deref())))
             }
-            Request::Prune { .. } => Some(Box::new(self.docs(site, None))),
+            Request::Prune { .. } | Request::Consent(_) | Request::TakeUp { .. } | Request::Repark { .. } => {
+                Some(Box::new(self.docs(site, None)))
+            }
+            Request::Undo { .. } => {
+                let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+                let kept = self.writer.kept_bodies(before);
+                Some(Box::new(Docs { kept, ..self.docs(site, None) }))
+            }
             Request::Beat
             | Request::DryRun
             | Request::Pause { .. }
             | Request::Resume
             | Request::Dismiss { .. }
+            | Request::Trust { .. }
             | Request::Wake
             | Request::Pulse { .. }
             | Request::Down { .. } => None,
@@ -79,6 +89,7 @@ impl Pulse {
         docs.fleet = site.fleet();
         let letters = self.writer.letters();
         (docs.waiting, docs.unfetched) = (letters.waiting(), letters.unfetched());
+        docs.proposals = letters.proposals();
         if let Some((name, found)) = zone.and_then(|name| Some((name, looop_store::docs::zone(name)?))) {
             docs.zones.insert(name.to_owned(), found);
         }
@@ -90,6 +101,10 @@ impl Pulse {
         let child = site.yard.stands(session).clone();
         let record = match (&child.stage, child.job) {
             (Stage::Ended(_), Job::Decide(_, Some(record))) => *record,
+            (Stage::Fenced, _) => {
+                let failure = (FailureKind::Runner, "it could not be started".to_owned());
+                Record::uncalled(run, site.clock.wall(), failure)
+            }
             _ => super::effects::lost(run, site.clock.wall()),
         };
         let zone = record.decision.as_ref().and_then(|said| said.get("zone")?.as_str()).map(str::to_owned);
@@ -106,9 +121,14 @@ fn word(request: &Request) -> &'static str {
         Request::Pause { .. } => "asked for a pause",
         Request::Resume => "asked to resume",
         Request::Dismiss { .. } => "asked to dismiss",
+        Request::Trust { .. } => "asked to trust",
         Request::Wake => "asked to wake",
         Request::Pulse { .. } => "asked who it is",
         Request::Down { .. } => "asked to go down",
         Request::Prune { .. } => "asked to prune",
+        Request::Consent(_) => "asked to agree or refuse",
+        Request::Repark { .. } => "asked to ask anew",
+        Request::TakeUp { .. } => "asked to take up a proposal",
+        Request::Undo { .. } => "asked to undo",
     }
 }

@@ -47,6 +47,7 @@ impl Storm {
         self.come_to_rest(tidy)?;
         self.account_for_goals()?;
         self.account_for_letters()?;
+        self.account_for_workers()?;
         self.stay_at_rest(tidy)?;
         self.hear(true)?;
         self.hear(false)?;
@@ -97,12 +98,15 @@ impl Storm {
             }
         }
         self.ask(Request::Resume);
+        if self.site.dice.coin() {
+            self.site.settle_money();
+        }
     }
 
     /// The loop comes to rest within hours.
     fn come_to_rest(&mut self, tidy: bool) -> Result<(), String> {
         let mut rested = 0;
-        let patience = if tidy { PATIENCE.0 } else { PATIENCE.1 };
+        let patience = if tidy { PATIENCE.0 + 24 * self.days_ahead() } else { PATIENCE.1 };
         for _ in 0..patience {
             let before = self.log_bytes();
             self.run_for(HOUR);
@@ -117,6 +121,13 @@ impl Storm {
         } else {
             self.wait_till_still()
         }
+    }
+
+    /// How many days lie ahead on which money was spent while the clock was wrong: it counts when they come.
+    fn days_ahead(&self) -> u64 {
+        let today = self.site.clock.now().day();
+        let days = self.engine().map(|engine| engine.ledger().spend.range(today..).count());
+        days.map_or(0, |days| u64::try_from(days).unwrap_or(u64::MAX))
     }
 
     /// Where work becomes due again and again, there are at least moments of rest.
@@ -136,17 +147,21 @@ impl Storm {
             .is_some_and(|pulse| !pulse.closed && pulse.engine.is_idle() && pulse.events.is_empty())
     }
 
-    /// Whether what holds it back is not going to pass by itself.
+    /// Whether what holds it back is not going to pass by itself, as a lack of money does on another day.
     fn is_content(&self) -> bool {
         let Some(ledger) = self.engine().map(Engine::ledger) else { return false };
-        // Money that was spent while the clock was ahead counts until that day comes.
-        let ahead = ledger.spend.keys().next_back().is_some_and(|day| *day > self.site.clock.now().day());
+        if self.waits_for_another_day() {
+            return false;
+        }
         ledger.skipped.as_ref().is_some_and(|skip| match &skip.why {
-            Why::Unchanged | Why::NothingReady { .. } | Why::Paused { until: None } | Why::BadFile { .. } => {
-                true
-            }
-            Why::Purse { .. } => ahead,
-            Why::Stopping
+            Why::Unchanged
+            | Why::NothingReady { .. }
+            | Why::Paused { until: None }
+            | Why::BadFile { .. }
+            | Why::Unmetered { .. } => true,
+            Why::Purse { .. }
+            | Why::Limited { .. }
+            | Why::Stopping
             | Why::Paused { until: Some(_) }
             | Why::Chain { .. }
             | Why::Backoff { .. }

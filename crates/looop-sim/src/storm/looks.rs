@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use looop_core::engine::io::Event;
 use looop_core::model::digest::Digest;
 use looop_core::model::goal;
-use looop_core::world::observation::{Doc, Docs, Observation, Scope};
+use looop_core::world::observation::{Doc, Docs, Letters, Observation, Scope};
 
 use super::agenda::Message;
 use super::gauges::{Gauge, Taken, check};
@@ -19,7 +19,10 @@ impl Pulse {
             Scope::Full => "full looks",
             Scope::Quick => "quick looks",
         });
-        self.passes += u32::from(scope == Scope::Full);
+        if scope == Scope::Full {
+            self.passes += 1;
+            self.full = Some(site.clock.now().stamp());
+        }
         let taken = self.begin_pass(site, scope, stale);
         match taken.span {
             None => self.sensed(site, taken),
@@ -29,11 +32,7 @@ impl Pulse {
 
     fn begin_pass(&mut self, site: &mut Site, scope: Scope, stale: &BTreeSet<String>) -> Taken {
         let scan = self.writer.scan(&mut self.cache, site.clock.wall());
-        let mut letters = self.writer.letters();
-        let asks = self.engine.ledger().asks.keys();
-        let gone = asks.filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
-        let collected = gone.filter_map(|ask| Some((ask.clone(), self.writer.settled_answer(ask).value()?)));
-        letters.collected = collected.collect();
+        let letters = self.letters();
         let fleet = site.fleet();
         let unproven = self.engine.unproven().into_iter().filter(|(session, _)| !fleet.lives(session));
         let proofs: Vec<(String, String)> = unproven.collect();
@@ -41,7 +40,13 @@ impl Pulse {
             scope,
             unusable: scan.odd,
             broken: scan.broken,
-            docs: Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..scan.docs },
+            docs: Docs {
+                fleet,
+                waiting: letters.waiting(),
+                unfetched: letters.unfetched(),
+                proposals: letters.proposals(),
+                ..scan.docs
+            },
             letters,
             ..Observation::default()
         };
@@ -57,6 +62,27 @@ impl Pulse {
         let checks = checks.into_iter().map(|(id, digest, text)| (id, digest, says(&text))).collect();
         let proofs = proofs.into_iter().map(|(session, text)| (session, says(&text))).collect();
         Taken { scope, seen, sensors, checks, proofs, span: longest }
+    }
+
+    fn letters(&self) -> Letters {
+        let mut letters = self.writer.letters();
+        let asks = self.engine.ledger().asks.keys();
+        let gone = asks.filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
+        let collected = gone.filter_map(|ask| Some((ask.clone(), self.writer.settled_answer(ask).value()?)));
+        letters.collected = collected.collect();
+        letters
+    }
+
+    /// What has come since a look began is in it too: who is there, what was written, and what was spent.
+    fn refresh(&self, site: &Site, seen: &mut Observation) {
+        let letters = self.letters();
+        seen.docs.fleet = site.fleet();
+        (seen.docs.waiting, seen.docs.unfetched) = (letters.waiting(), letters.unfetched());
+        seen.docs.proposals = letters.proposals();
+        seen.letters = letters;
+        if let Some(bank) = &site.bank {
+            seen.spends = bank.files(|session| site.yard.children.contains_key(session));
+        }
     }
 
     /// The checks that a look runs: all of them, or those that are not known for a goal as it is.
@@ -85,7 +111,11 @@ impl Pulse {
         for (id, digest, checked) in checks {
             self.known.checks.insert(id, (digest, checked));
         }
+        self.refresh(site, &mut seen);
         seen.proofs.extend(proofs);
+        if site.bank.is_none() {
+            seen.spends = self.spends(site, scope, &seen.docs.fleet);
+        }
         let readings = self.known.readings.iter().filter(|(name, _)| seen.docs.sensors.contains_key(*name));
         seen.readings = readings.map(|(name, reading)| (name.clone(), reading.clone())).collect();
         for (id, doc) in &seen.docs.goals {

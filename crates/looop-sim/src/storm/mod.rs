@@ -3,13 +3,17 @@
 
 pub mod agenda;
 pub mod audit;
+pub mod bank;
+pub mod books;
 pub mod clock;
 pub mod config;
 pub mod decider;
 pub mod gauges;
 pub mod judge;
+pub mod money;
 pub mod site;
 pub mod tale;
+pub mod till;
 pub mod weather;
 
 mod accounts;
@@ -21,6 +25,7 @@ mod noise;
 mod person;
 mod pulse;
 mod run;
+mod spending;
 mod texts;
 mod turns;
 mod workers;

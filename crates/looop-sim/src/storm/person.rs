@@ -1,7 +1,7 @@
 //! The person: edits files, asks for things, answers, and now and then ends it all.
 
 use looop_core::engine::io::Request;
-use looop_core::model::letter::AskKind;
+use looop_core::model::letter::{Ask, AskKind};
 use looop_core::model::moves::Proposal;
 
 use super::agenda::{Happening, Message};
@@ -21,7 +21,12 @@ impl Storm {
             7 => self.site.edit_sensor(),
             8 => self.site.edit_schedule(),
             9 => {
+                let cap = self.site.config.setup.limits.daily_usd;
                 self.site.config.edit(&mut self.site.dice);
+                if self.site.bank.is_some() {
+                    // What was started under one cap is not held against another.
+                    self.site.config.setup.limits.daily_usd = cap;
+                }
                 let text = format!("version = {}\n", self.site.config.version);
                 self.site.disk.put("config.toml", text.as_bytes());
             }
@@ -36,7 +41,7 @@ impl Storm {
         let site = &mut self.site;
         let asks: Vec<String> = site.disk.names("asks");
         let ask = asks.first().and_then(|name| name.strip_suffix(".json")).unwrap_or("none").to_owned();
-        let request = match site.dice.below(16) {
+        let request = match site.dice.below(18) {
             0 | 1 => Request::Beat,
             2 => Request::DryRun,
             3 => Request::Pause { until: None },
@@ -46,6 +51,7 @@ impl Storm {
             9 => Request::Wake,
             10 => Request::Prune { only: None },
             11 => Request::Pulse { seen: site.dice.coin() },
+            12 | 13 => Request::Undo { beat: None },
             _ => {
                 let known = texts::Known::of(site);
                 let Some(action) = texts::by_hand(&mut site.dice, &known) else { return };
@@ -78,7 +84,11 @@ impl Site {
             self.tell(|| format!("person: removes {path}"));
             return self.disk.erase(&path);
         }
-        let text = texts::goal(&mut self.dice, self.clock.t);
+        let mut text = texts::goal(&mut self.dice, self.clock.t);
+        if self.bank.is_some() && self.dice.coin() {
+            let budget = format!("---\nbudget_usd: {}\n", self.dice.below(9));
+            text = text.replacen("---\n", &budget, 1);
+        }
         self.tell(|| format!("person: writes {path}: {text:?}"));
         self.disk.put(&path, text.as_bytes());
     }
@@ -114,16 +124,19 @@ impl Site {
         self.disk.put(&path, &bytes);
     }
 
-    /// Answers the first thing that waits: a question with words, a flag by attaching.
+    /// Answers what waits, a worker that is stopped before all else: a question with words, a flag by attaching.
     fn answer(&mut self) {
         let Some(reader) = self.reader() else { return };
         let letters = reader.letters();
-        let Some((id, ask)) = letters.asks.iter().find(|(id, _)| !letters.answers.contains_key(*id)) else {
-            return;
-        };
+        let open = letters.asks.iter().filter(|(id, _)| !letters.answers.contains_key(*id));
+        let Some((id, ask)) = open.max_by_key(|(_, ask)| is_about_money(ask)) else { return };
         self.tell(|| format!("person: answers {id}"));
         let answered = match ask.kind {
-            AskKind::Question => reader.post_answer(id, "yes", self.clock.wall()).is_ok(),
+            AskKind::Question => {
+                let kill = self.bank.is_some() && self.dice.below(3) == 0;
+                let text = if kill { "kill" } else { self.words(ask) };
+                reader.post_answer(id, text, self.clock.wall()).is_ok()
+            }
             AskKind::Flag => reader.attached(&ask.from, self.clock.wall()).is_ok(),
             AskKind::Proposal => false,
         };
@@ -132,10 +145,35 @@ impl Site {
         }
     }
 
+    /// Answers what the loop asks about workers that passed their allowance: they are not to go on.
+    pub(super) fn settle_money(&mut self) {
+        let Some(reader) = self.reader() else { return };
+        for (id, ask) in reader.letters().asks {
+            if is_about_money(&ask) {
+                self.tell(|| format!("person: answers {id}: kill"));
+                drop(reader.post_answer(&id, "kill", self.clock.wall()));
+            }
+        }
+    }
+
+    /// What is said to a question. Whether a worker may go on is not always answered as one would wish.
+    fn words(&mut self, ask: &Ask) -> &'static str {
+        if is_about_money(ask) {
+            let word: &&'static str = self.dice.pick(&["continue", "continue", "go on", "kill", "hm"]);
+            return word;
+        }
+        "yes"
+    }
+
     fn tell_worker(&mut self) {
         let (Some(reader), Some(session)) = (self.reader(), self.yard.living(true).pop()) else { return };
         if reader.post_tell(&session, "hurry", self.clock.wall()).is_ok() {
             self.tale.count("tells");
         }
     }
+}
+
+/// Whether it is asked if a worker may go on.
+fn is_about_money(ask: &Ask) -> bool {
+    ask.from == "pulse" && ask.options.iter().any(|option| option == "kill")
 }

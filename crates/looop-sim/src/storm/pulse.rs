@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, VecDeque};
 use looop_core::engine::io::{Effect, Event};
 use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::Alarm;
+use looop_core::gate::Limits;
 use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::model::plan::{BeatId, Plan};
-use looop_core::time::Now;
+use looop_core::time::{Now, Stamp};
 use looop_core::world::observation::Observation;
 use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Writer};
@@ -62,6 +63,10 @@ pub(super) struct Pulse {
     pub(super) ending: bool,
     /// The last look that was taken in, and when.
     pub(super) seen: Option<(Observation, Now)>,
+    /// When the last full look began.
+    pub(super) full: Option<Stamp>,
+    /// The bounds that the engine keeps now.
+    limits: Limits,
     /// A burst of file events: when it began, and when the last one came.
     pub(super) burst: Option<(u64, u64, Cause)>,
 }
@@ -75,6 +80,7 @@ impl Pulse {
         let (log, ledger, _) = writer.open_log().map_err(|error| error.to_string())?;
         writer.mend_journal(&ledger).map_err(|error| error.text())?;
         site.life += 1;
+        site.recount();
         let seeded = ledger.seeded;
         let mut pulse = Self {
             life: site.life,
@@ -97,6 +103,8 @@ impl Pulse {
             passes: 0,
             ending: false,
             seen: None,
+            full: None,
+            limits: site.config.setup.limits.clone(),
             burst: None,
         };
         if !seeded {
@@ -133,6 +141,7 @@ impl Pulse {
         }
         if self.engine.is_idle() && self.config != site.config.version {
             self.config = site.config.version;
+            self.limits = site.config.setup.limits.clone();
             self.engine.configure(site.config.setup.clone());
         }
         self.alarm = self.engine.alarm(&site.config.cadence, &site.clock.now());
@@ -167,6 +176,7 @@ impl Pulse {
             if let Effect::Log(line) = &effect {
                 self.append(site, line)?;
             }
+            self.check_start(site, &effect);
             self.perform(site, effect);
         }
         if self.log.is_full() {
@@ -175,14 +185,35 @@ impl Pulse {
         Ok(())
     }
 
+    /// What costs starts within the cap.
+    fn check_start(&self, site: &Site, effect: &Effect) {
+        let Some(bank) = &site.bank else { return };
+        let spends = if let Effect::Act(_, plan) = effect {
+            plan.act.spends().is_some()
+        } else {
+            matches!(effect, Effect::Decide(_))
+        };
+        if spends {
+            let cap = site.config.setup.limits.daily_usd;
+            bank.check_start(self.engine.ledger(), cap, &site.clock.now());
+        }
+    }
+
     fn append(&mut self, site: &mut Site, line: &Line) -> Result<(), Halt> {
         self.log.append(line, needs_sync(line)).map_err(Halt::Log)?;
         self.gap = None;
+        if let Some(bank) = &mut site.bank {
+            bank.books.add(line);
+        }
+        site.till.note(line, self.limits.daily_usd, site.clock.now());
         for entry in &line.entries {
             site.tale.count(super::audit::kind(entry));
             site.tale.count("entries");
             if matches!(entry, Entry::Intended { .. }) {
                 site.tale.count("moves");
+            }
+            if let Some(word) = site.till.word(entry) {
+                site.tale.count(word);
             }
         }
         Ok(())
@@ -209,10 +240,13 @@ impl Pulse {
         self.gap = Some(gap);
         match self.log.reopen() {
             Ok((ledger, _)) => {
+                site.recount();
                 self.closed = false;
                 self.ending = false;
                 self.engine = Engine::new(ledger, site.config.setup.clone());
                 self.config = site.config.version;
+                self.limits = site.config.setup.limits.clone();
+                self.full = None;
                 self.opened(site);
                 self.events.push_back(Event::Woke(Cause::Start));
                 self.turn(site)

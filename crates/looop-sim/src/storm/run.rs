@@ -93,6 +93,9 @@ impl Storm {
             None => self.drive(Pulse::turn),
         }
         self.look_after();
+        if let Some(bank) = &self.site.bank {
+            bank.check();
+        }
         self.turns = if self.turns.0 == t { (t, self.turns.1 + 1) } else { (t, 0) };
         assert!(self.turns.1 < MOST_TURNS, "it spins at {t}: {:?}", self.pulse.as_ref().map(|p| &p.alarm));
     }
@@ -114,6 +117,7 @@ impl Storm {
             Happening::Starts { by_person } => self.start(by_person),
             Happening::Child(session) => self.site.child(&session),
             Happening::Works(session) => self.site.work(&session),
+            Happening::Charges(session) => self.site.charge(&session),
             Happening::Turns => self.weather_turns(),
             Happening::Acts => self.person_acts(),
         }

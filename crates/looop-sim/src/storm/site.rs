@@ -10,11 +10,13 @@ use looop_core::world::fleet::Fleet;
 use looop_store::Reader;
 
 use super::agenda::{Agenda, Happening, Message};
+use super::bank::Bank;
 use super::clock::Clock;
 use super::config::Config;
 use super::decider::Mind;
 use super::gauges::Gauge;
 use super::tale::Tale;
+use super::till::Till;
 use super::weather::Weather;
 use super::yard::Yard;
 use crate::disk::MemDisk;
@@ -58,6 +60,10 @@ pub struct Site {
     pub shift: Option<u64>,
     /// How many starts are still going to end in a crash.
     pub crashes: u64,
+    /// What providers charge, where that matters.
+    pub bank: Option<Bank>,
+    /// What is known of money besides the log.
+    pub till: Till,
 }
 
 impl Site {
@@ -83,6 +89,8 @@ impl Site {
             errors: 0,
             shift: None,
             crashes: 0,
+            bank: None,
+            till: Till::default(),
         }
     }
 

@@ -21,6 +21,8 @@ pub(super) struct Known {
     pub(super) goals: Vec<String>,
     workers: Vec<String>,
     round: u64,
+    /// Whether workers cost money, so that there should be some.
+    costs: bool,
 }
 
 impl Known {
@@ -29,7 +31,12 @@ impl Known {
         let goals = goals.iter().filter_map(|name| name.strip_suffix(".md")).map(str::to_owned).collect();
         let living = site.yard.living(true);
         let worker = |session: &String| looop_core::world::fleet::worker_of(session).to_owned();
-        Self { goals, workers: living.iter().map(worker).collect(), round: site.clock.t }
+        Self {
+            goals,
+            workers: living.iter().map(worker).collect(),
+            round: site.clock.t,
+            costs: site.bank.is_some(),
+        }
     }
 
     fn goal(&self, dice: &mut Dice) -> String {
@@ -64,7 +71,8 @@ pub(super) fn goal(dice: &mut Dice, round: u64) -> String {
         _ => "check: false\n".to_owned(),
     };
     let priority = dice.below(3);
-    format!("---\n{head}priority: {priority}\n---\n\n# Round {round}\n")
+    let budget = dice.pick(&["", "", "", "budget_usd: 1\n", "budget_usd: 5\n"]);
+    format!("---\n{head}{budget}priority: {priority}\n---\n\n# Round {round}\n")
 }
 
 /// A goal that asks for nothing.
@@ -88,7 +96,8 @@ pub(super) fn schedule(dice: &mut Dice, wall: i64) -> Vec<u8> {
 /// A decision: any move, mostly one that can be made.
 pub(super) fn decision(dice: &mut Dice, known: &Known) -> Value {
     let goal = known.goal(dice);
-    let mut said = match dice.below(20) {
+    let choice = if known.costs && dice.below(3) == 0 { 11 } else { dice.below(20) };
+    let mut said = match choice {
         0..=2 => json!({"action": "noop", "reason": "all is well"}),
         3..=5 => json!({"action": "run_shell", "cmd": format!("do {}", dice.below(12))}),
         6 | 7 => json!({"action": "write_goal", "id": goal, "body": self::goal(dice, known.round)}),

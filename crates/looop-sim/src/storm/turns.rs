@@ -1,5 +1,6 @@
 //! The weather as it turns: what strikes, when it strikes.
 
+use jiff::tz::TimeZone;
 use looop_core::ledger::entry::Cause;
 
 use super::agenda::{Happening, Message};
@@ -31,6 +32,9 @@ impl Storm {
         let dice = &mut self.site.dice;
         if dice.chance(weather.steps) {
             self.step_clock();
+        }
+        if self.site.bank.is_some() {
+            self.site.travel();
         }
         let dice = &mut self.site.dice;
         if dice.chance(weather.hosts) {
@@ -98,6 +102,16 @@ impl Storm {
 }
 
 impl Site {
+    /// The person goes where the time is another.
+    fn travel(&mut self) {
+        if self.dice.chance(self.weather.steps / 2) {
+            let hours = i8::try_from(self.dice.below(24)).unwrap_or(0) - 11;
+            self.tale.count("journeys");
+            self.tell(|| format!("the person is {hours} hours east of Greenwich"));
+            self.clock.zone = TimeZone::fixed(jiff::tz::Offset::constant(hours));
+        }
+    }
+
     fn turn_disk(&mut self) {
         if self.full {
             self.full = self.dice.below(3) > 0;

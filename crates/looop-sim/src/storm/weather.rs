@@ -42,12 +42,18 @@ pub struct Weather {
     pub files: usize,
     /// The person ends the loop and starts it again.
     pub downs: usize,
+    /// Decides leave no receipt, or half of one.
+    pub receipts: usize,
+    /// Decides and workers cost more than was set aside for them.
+    pub spenders: usize,
+    /// Providers take no calls for a while.
+    pub limits: usize,
 }
 
 type Hazard = (&'static str, fn(&mut Weather) -> &mut usize, usize);
 
 /// Every hazard: its name, where it stands, and the most that it strikes.
-const HAZARDS: [Hazard; 18] = [
+const HAZARDS: [Hazard; 21] = [
     ("kills", |w| &mut w.kills, 30),
     ("cuts", |w| &mut w.cuts, 120),
     ("crash_loops", |w| &mut w.crash_loops, 60),
@@ -66,6 +72,9 @@ const HAZARDS: [Hazard; 18] = [
     ("fleet", |w| &mut w.fleet, 60),
     ("files", |w| &mut w.files, 120),
     ("downs", |w| &mut w.downs, 60),
+    ("receipts", |w| &mut w.receipts, 700),
+    ("spenders", |w| &mut w.spenders, 300),
+    ("limits", |w| &mut w.limits, 200),
 ];
 
 impl Weather {

@@ -8,7 +8,7 @@ use looop_store::mail::{Lease, NewAsk};
 use super::agenda::{Happening, Message};
 use super::pulse::Pulse;
 use super::site::Site;
-use super::yard::{Job, Stage};
+use super::yard::{Child, Job, Stage};
 
 impl Pulse {
     /// Does what a worker move says; the outcome comes as a message.
@@ -26,7 +26,7 @@ impl Pulse {
             Act::Ended { session, also } => {
                 let mut outcome = Outcome::failed("it had ended by itself");
                 for session in std::iter::once(session).chain(also) {
-                    if site.yard.children.get(session).is_some_and(super::yard::Child::lives) {
+                    if site.yard.children.get(session).is_some_and(Child::lives) {
                         site.end_on_request(session);
                         outcome = Outcome::done();
                     }
@@ -34,7 +34,7 @@ impl Pulse {
                 outcome
             }
             Act::Typed { session, .. } => {
-                if site.yard.children.get(session).is_some_and(super::yard::Child::lives) {
+                if site.yard.children.get(session).is_some_and(Child::lives) {
                     Outcome::done()
                 } else {
                     Outcome::failed("it does not run")
@@ -57,10 +57,16 @@ impl Pulse {
     pub(super) fn prune(&mut self, site: &mut Site, id: Option<u64>, sessions: Vec<String>) {
         let (mut gone, mut kept) = (Vec::new(), Vec::new());
         for session in sessions {
-            if site.yard.children.get(&session).is_some_and(super::yard::Child::lives) {
+            if site.yard.children.get(&session).is_some_and(Child::lives) {
                 kept.push((session, "it lives".to_owned()));
             } else {
                 site.yard.children.remove(&session);
+                let open = |bank: &super::bank::Bank| {
+                    bank.books.accounts.get(&session).is_some_and(|account| !account.closed)
+                };
+                if site.bank.as_ref().is_some_and(open) {
+                    site.lose_receipt(&session);
+                }
                 gone.push(session);
             }
         }
@@ -75,11 +81,14 @@ impl Site {
             return Outcome::failed("its runner is missing");
         }
         let (started, active) = (self.clock.wall(), self.clock.t);
-        self.launch(session, Job::Works { goal, started, ended: None, active });
+        let wallet = self.wallet();
+        self.launch(session, Job::Works { goal, started, ended: None, active, wallet });
+        self.open_call(session, None, self.config.setup.limits.worker_usd);
         self.tale.count("workers started");
         if self.dice.chance(self.weather.hosts) {
             self.tale.count("hosts lost");
             self.end_child(session, &Stage::Lost);
+            self.lose_receipt(session);
             return Outcome::Interrupted { reason: "its host died".to_owned() };
         }
         Outcome::done()
@@ -88,14 +97,12 @@ impl Site {
     /// A worker does something of itself.
     pub(super) fn work(&mut self, session: &str) {
         let t = self.clock.t;
-        let Some(child) = self.yard.children.get_mut(session).filter(|child| child.stage == Stage::Runs)
-        else {
-            return;
-        };
+        let works = |child: &&mut Child| child.stage == Stage::Runs && !child.is_frozen();
+        let Some(child) = self.yard.children.get_mut(session).filter(works) else { return };
         let Job::Works { goal, active, .. } = &mut child.job else { return };
         *active = t;
         let goal = goal.clone();
-        let deed = self.dice.below(10);
+        let deed = self.dice.below(16);
         self.tell(|| format!("worker {session} does {deed}"));
         match deed {
             0 => self.take_claim(session, goal.as_deref()),
@@ -105,6 +112,8 @@ impl Site {
             5 => drop(self.reader().map(|reader| reader.take_tells(session))),
             6 | 7 => self.collect(session),
             8 if self.dice.coin() => self.end_child(session, &Stage::Ended(Ended::Exited(0))),
+            9..=12 | 15 if self.bank.is_none() => self.use_a_model(session),
+            13 | 14 if self.bank.is_none() => self.record_expense(session),
             _ => {}
         }
         let next = self.dice.between(5_000, 1_200_000);

@@ -1,6 +1,6 @@
 //! The yard of a storm: hosted children that take their time and live on when the loop dies.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use looop_core::engine::io::Record;
 use looop_core::model::outcome::{Ended, Outcome, Shell};
@@ -30,7 +30,32 @@ pub(super) enum Job {
     /// A command.
     Shell(String),
     /// A worker.
-    Works { goal: Option<String>, started: i64, ended: Option<i64>, active: u64 },
+    Works { goal: Option<String>, started: i64, ended: Option<i64>, active: u64, wallet: Wallet },
+}
+
+/// What a worker spends.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wallet {
+    /// What its agent has used, in cents.
+    pub(super) used: u64,
+    /// What its agent's own file is worth.
+    pub(super) file: AgentFile,
+    /// Whether it was stopped.
+    pub(super) frozen: bool,
+}
+
+/// What the file of a worker's agent is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum AgentFile {
+    /// There is none.
+    #[default]
+    Missing,
+    /// It says all.
+    Exact,
+    /// It ends in the middle of a call.
+    AtLeast,
+    /// It has tokens without a price.
+    Unpriced,
 }
 
 /// A hosted child.
@@ -61,6 +86,8 @@ pub(super) enum Awaited {
 pub struct Yard {
     pub(super) children: BTreeMap<String, Child>,
     pub(super) waiters: Vec<(String, Waiter)>,
+    /// Workers that are stopped.
+    pub(super) paused: BTreeSet<String>,
 }
 
 impl Child {
@@ -70,6 +97,19 @@ impl Child {
 
     pub(super) fn is_worker(&self) -> bool {
         matches!(self.job, Job::Works { .. })
+    }
+
+    /// What it spends, if it is a worker.
+    pub(super) fn wallet(&self) -> Option<&Wallet> {
+        match &self.job {
+            Job::Works { wallet, .. } => Some(wallet),
+            Job::Decide(..) | Job::Shell(_) => None,
+        }
+    }
+
+    /// Whether it is stopped.
+    pub(super) fn is_frozen(&self) -> bool {
+        self.lives() && self.wallet().is_some_and(|wallet| wallet.frozen)
     }
 
     /// What came of a hosted move.
@@ -108,8 +148,11 @@ impl Yard {
     /// The workers, as a look sees them.
     pub(super) fn fleet(&self, t: u64) -> Fleet {
         let worker = |(session, child): (&String, &Child)| {
-            let Job::Works { goal, started, ended, active } = &child.job else { return None };
+            let Job::Works { goal, started, ended, active, wallet } = &child.job else { return None };
             let state = match &child.stage {
+                Stage::Launched | Stage::Runs if wallet.frozen || self.paused.contains(session) => {
+                    WorkerState::Paused
+                }
                 Stage::Launched | Stage::Runs => WorkerState::Alive,
                 Stage::Ended(ended) => WorkerState::of(ended),
                 Stage::Lost => WorkerState::Lost,

@@ -21,6 +21,7 @@ const GUARDED: &[&str] = &[
     "answers",
     "tells",
     "claims",
+    "spend",
 ];
 
 /// A file or folder of the profile that somebody else could have changed.

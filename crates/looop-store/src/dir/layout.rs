@@ -13,12 +13,14 @@ pub const FOLDERS: &[&str] = &[
     "sensors",
     "schedules",
     "playbook.d",
+    "undo.d",
     "reports",
     "scratch",
     "asks",
     "answers",
     "tells",
     "claims",
+    "spend",
     "mail.d",
     "snapshots",
     "runs",
@@ -37,6 +39,7 @@ const GITIGNORE: &str = "\
 /sessions/
 /snapshots/
 /scratch/
+/undo.d/
 /mail.d/
 /asks/
 /answers/

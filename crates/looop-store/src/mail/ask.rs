@@ -10,8 +10,10 @@ use super::letters::{ANSWERS, ASKS};
 use super::names::{is_session, prefix};
 use super::settle::letter_path;
 use crate::dir::{Reader, TEXT_LIMIT};
-use crate::disk::{Stored, is_taken, write_new};
+use crate::disk::{Stored, durable_write, is_taken, write_new};
 use crate::error::{StoreError, failed};
+use crate::lock::Writer;
+use crate::point::point;
 
 /// Most asks of one worker that wait at once. Whoever asks more does not read the answers.
 pub const MOST_ASKS: usize = 1000;
@@ -123,12 +125,24 @@ impl Reader {
     fn is_same(&self, ask: &Ask, new: &NewAsk<'_>) -> bool {
         let same = ask.from == new.from && ask.kind == new.kind && ask.prompt == new.prompt;
         // An answered question waits to be collected; an answered flag or proposal is over.
-        let open = ask.kind.is_question() || !self.is_answered(&ask.id);
+        let open = !ask.fetched && (ask.kind.is_question() || !self.is_answered(&ask.id));
         same && ask.proposal.as_ref() == new.proposal && open
     }
 
     pub(super) fn is_answered(&self, ask: &str) -> bool {
         matches!(self.answer_of(ask), Stored::Value(_))
+    }
+}
+
+impl Writer {
+    /// Puts a letter of the loop's own in place, as the log says it. What lies there makes room.
+    pub fn post_own(&self, ask: &Ask) -> Result<(), StoreError> {
+        let path = letter_path(ASKS, &ask.id);
+        let bytes =
+            serde_json::to_vec(ask).map_err(std::io::Error::other).map_err(failed(&path, "written"))?;
+        durable_write(self.disk(), &path, &bytes, 0o600)?;
+        point("store.letter-posted");
+        Ok(())
     }
 }
 
@@ -144,5 +158,6 @@ fn letter(new: &NewAsk<'_>, id: String, wall: i64) -> Ask {
         goal: new.goal.map(str::to_owned),
         proposal: new.proposal.cloned(),
         asked: wall,
+        fetched: false,
     }
 }

@@ -158,7 +158,8 @@ impl Reader {
     /// Puts a claim away. Its name is soon used again, so the moment tells its copies in `mail.d/` apart.
     fn release(&self, name: &str, wall: i64) -> Result<(), StoreError> {
         self.make_settled()?;
-        self.settle_one(CLAIMS, name, &format!("claim-{wall}"), wall)?;
+        let moved = self.settle_one(CLAIMS, name, &format!("claim-{wall}"), wall);
+        self.or_removed(moved, &letter_path(CLAIMS, name))?;
         point("store.unclaimed");
         self.disk().sync_dir(CLAIMS).map_err(failed(CLAIMS, "made durable"))
     }

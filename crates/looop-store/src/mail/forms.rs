@@ -1,6 +1,6 @@
 //! The stored forms of letters, ours and those of looop 0.16 to 1.1.
 
-use looop_core::model::letter::{Answer, Ask, AskKind, Claim, Tell};
+use looop_core::model::letter::{Answer, Ask, AskKind, Claim, Expense, Tell};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -75,6 +75,7 @@ pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
         goal: None,
         proposal: None,
         asked: older.ts.saturating_mul(1000),
+        fetched: false,
     };
     Ok(Found { letter, older: true })
 }
@@ -120,6 +121,21 @@ pub(super) fn claim(stem: &str, bytes: &[u8]) -> Result<Found<Claim>, String> {
     let session = bare(&older.session);
     let letter = Claim { v: VERSION, name: stem.to_owned(), session, ts, nonce: older.nonce };
     Ok(Found { letter, older: true })
+}
+
+/// Reads an expense whose file has this stem. Older versions left none.
+pub(super) fn expense(stem: &str, bytes: &[u8]) -> Result<Found<Expense>, String> {
+    let expense: Expense = typed(parse(bytes, "an expense")?, "an expense")?;
+    check(expense.v, stem, &expense.id)?;
+    if !is_amount(expense.usd) {
+        return Err("does not say an amount of dollars".to_owned());
+    }
+    Ok(Found { letter: expense, older: false })
+}
+
+/// Whether a number can be an amount of dollars.
+pub(super) fn is_amount(usd: f64) -> bool {
+    (0.0..=Expense::MOST_USD).contains(&usd)
 }
 
 /// A worker's id without the prefix that early versions gave to sessions.
@@ -188,12 +204,25 @@ mod tests {
     }
 
     #[test]
+    fn an_expense_says_an_amount() {
+        let of = |usd: &str| {
+            let text = format!(r#"{{"v":1,"id":"a-1","session":"a~1","usd":{usd},"recorded":5}}"#);
+            expense("a-1", text.as_bytes()).map(|found| found.letter.usd)
+        };
+        assert_eq!(of("0.25"), Ok(0.25));
+        for bad in ["-0.1", "1e7", "null", "\"1\""] {
+            assert!(of(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn what_is_no_letter_is_named() {
         for text in ["", "null", "{}", "[1]", r#"{"worker":3}"#, r#"{"answer":1}"#, r#"{"v":1}"#, "\u{0}"] {
             assert!(ask("a", text.as_bytes()).is_err(), "{text}");
             assert!(answer("a", text.as_bytes()).is_err(), "{text}");
             assert!(tell("a", text.as_bytes()).is_err(), "{text}");
             assert!(claim("a", text.as_bytes()).is_err(), "{text}");
+            assert!(expense("a", text.as_bytes()).is_err(), "{text}");
         }
         let newer = br#"{"v":2,"ask":"a","text":"x","answered":1}"#;
         assert!(answer("a", newer).unwrap_err().contains("version 2"));

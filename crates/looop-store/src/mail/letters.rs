@@ -15,6 +15,7 @@ pub(super) const ASKS: &str = "asks";
 pub(super) const ANSWERS: &str = "answers";
 pub(super) const TELLS: &str = "tells";
 pub(super) const CLAIMS: &str = "claims";
+pub(super) const SPEND: &str = "spend";
 
 impl Reader {
     /// Every letter that waits, and what is in their folders and is none. An older looop left answered asks where they
@@ -25,6 +26,9 @@ impl Reader {
         letters.claims = self.all(CLAIMS, forms::claim, &mut letters.broken).into_iter().map(plain).collect();
         let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
         letters.tells = self.all(TELLS, forms::tell, &mut letters.broken).into_iter().map(plain).collect();
+        let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
+        letters.expenses =
+            self.all(SPEND, forms::expense, &mut letters.broken).into_iter().map(plain).collect();
         letters
     }
 

@@ -1,4 +1,4 @@
-//! Letters: asks, answers, tells and claims, one file each, whole by rename.
+//! Letters: asks, answers, tells, claims and expenses, one file each, whole by rename.
 //!
 //! Letters come from anybody, so what two may want at once is made under a flock on its folder: the number of an ask or
 //! a tell, the first answer, a claim. Whoever moves a tell away has it. Settled letters move to `mail.d/` and age out
@@ -6,6 +6,7 @@
 
 mod ask;
 mod claim;
+mod expense;
 mod folder;
 mod forms;
 mod letters;
@@ -16,6 +17,7 @@ mod tell;
 
 pub use ask::{AskError, MOST_ASKS, NewAsk, Posted};
 pub use claim::{ClaimError, Claimed, Lease, MOST_CLAIMS, Unclaimed};
+pub use expense::{ExpenseError, MOST_EXPENSES};
 pub use folder::FolderBusy;
 pub use names::is_session;
 pub use post::PostError;

@@ -93,7 +93,9 @@ impl Reader {
         let worker = worker_of(session);
         let asks = self.asks_of(worker)?.into_iter();
         let its = |ask: &Ask| ask.from == session || ask.from == worker;
-        let flags = asks.filter(|ask| ask.kind == AskKind::Flag && its(ask) && !self.is_answered(&ask.id));
+        let flags = asks.filter(|ask| {
+            ask.kind == AskKind::Flag && its(ask) && !ask.fetched && !self.is_answered(&ask.id)
+        });
         Ok(flags.map(|ask| ask.id).collect())
     }
 

@@ -3,9 +3,9 @@
 use looop_core::model::name::is_name;
 
 use super::folder::{BRIEFLY, FolderBusy, PATIENTLY, lock};
-use super::letters::{ANSWERS, ASKS, CLAIMS, TELLS};
+use super::letters::{ANSWERS, ASKS, CLAIMS, SPEND, TELLS};
 use crate::dir::Reader;
-use crate::disk::{Kind, Stored, has_temps, is_taken, join, sweep_temps};
+use crate::disk::{Kind, Stored, durable_write, has_temps, is_taken, join, sweep_temps};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
@@ -64,7 +64,7 @@ impl Writer {
             self.disk().remove(&path).map_err(failed(&path, "removed"))?;
             swept += 1;
         }
-        for folder in [ASKS, ANSWERS, TELLS, CLAIMS] {
+        for folder in [ASKS, ANSWERS, TELLS, CLAIMS, SPEND] {
             if has_temps(self.disk(), folder) {
                 let _held = lock(self, folder, BRIEFLY)?;
                 swept += sweep_temps(self.disk(), folder)?;
@@ -98,7 +98,23 @@ impl Reader {
     /// power, the answer is delivered a second time, and never lost.
     pub fn collect(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
         check(ask)?;
-        Ok(self.move_pair(ask, wall).map(drop)?)
+        match self.move_pair(ask, wall) {
+            Err(error) if is_barred(&error) => Ok(self.mark_fetched(ask)?),
+            moved => Ok(moved.map(drop)?),
+        }
+    }
+
+    /// Says on the ask itself that its asker is done with it, where a confined asker cannot put it away: the loop does.
+    fn mark_fetched(&self, ask: &str) -> Result<(), SettleError> {
+        let _held = lock(self, ASKS, PATIENTLY)?;
+        let Ok(Some(found)) = self.letter(ASKS, ask, super::forms::ask) else {
+            return Err(SettleError::NoSuchAsk(ask.to_owned()));
+        };
+        let letter = looop_core::model::letter::Ask { fetched: true, ..found.letter };
+        let path = letter_path(ASKS, ask);
+        let bytes =
+            serde_json::to_vec(&letter).map_err(std::io::Error::other).map_err(failed(&path, "written"))?;
+        Ok(durable_write(self.disk(), &path, &bytes, 0o600)?)
     }
 
     /// Takes an ask out of the way that the loop has not seen: there is nothing to be logged. An answer that came first
@@ -114,11 +130,21 @@ impl Reader {
     /// Takes back the flags of a session that nobody has attached to, and says which they were.
     pub fn unflag(&self, session: &str, wall: i64) -> Result<Vec<String>, SettleError> {
         let flags = self.flags(session)?;
-        if !flags.is_empty() {
-            let _held = lock(self, ANSWERS, PATIENTLY)?;
-            for flag in &flags {
-                self.move_pair(flag, wall)?;
+        if flags.is_empty() {
+            return Ok(flags);
+        }
+        match lock(self, ANSWERS, PATIENTLY) {
+            Ok(_held) => {
+                for flag in &flags {
+                    self.move_pair(flag, wall)?;
+                }
             }
+            Err(FolderBusy::Unusable { source, .. }) if is_barred_by(&source) => {
+                for flag in &flags {
+                    self.mark_fetched(flag)?;
+                }
+            }
+            Err(busy) => return Err(busy.into()),
         }
         Ok(flags)
     }
@@ -148,6 +174,20 @@ impl Reader {
         match self.disk().touch(&from, wall).map_err(failed(&from, "dated")) {
             Err(error) if is_gone(&error) => Ok(false),
             dated => dated.and_then(|()| put_away(self, &from, stem, kind)),
+        }
+    }
+
+    /// Removes a letter that could not be moved because a confined caller cannot reach `mail.d/`. Says whether it was us
+    /// who took it.
+    pub(super) fn or_removed(&self, moved: Result<bool, StoreError>, from: &str) -> Result<bool, StoreError> {
+        match moved {
+            Err(error) if is_barred(&error) => {
+                match self.disk().remove(from).map_err(failed(from, "removed")) {
+                    Err(error) if is_gone(&error) => Ok(false),
+                    removed => removed.map(|()| true),
+                }
+            }
+            taken => taken,
         }
     }
 
@@ -182,6 +222,16 @@ pub(super) fn put_away(reader: &Reader, from: &str, stem: &str, kind: &str) -> R
     // So many letters of one name are no history that anybody reads.
     reader.disk().rename(from, &plain).map_err(failed(from, "settled"))?;
     Ok(true)
+}
+
+/// Whether an error says that we may not, as in a confinement that shows `mail.d/` and lets nobody write there.
+fn is_barred(error: &StoreError) -> bool {
+    is_barred_by(&error.source)
+}
+
+fn is_barred_by(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{CrossesDevices, PermissionDenied, ReadOnlyFilesystem};
+    matches!(error.kind(), CrossesDevices | PermissionDenied | ReadOnlyFilesystem)
 }
 
 /// Whether an error says that the letter was taken before us.

@@ -82,7 +82,8 @@ impl Reader {
         }
         taken.problems.extend(self.make_settled().err().map(String::from));
         for tell in waiting {
-            match put_away(self, &letter_path(TELLS, &tell.id), &tell.id, TELL_KIND) {
+            let from = letter_path(TELLS, &tell.id);
+            match self.or_removed(put_away(self, &from, &tell.id, TELL_KIND), &from) {
                 Ok(true) => {
                     point("store.tell-taken");
                     taken.tells.push(tell);

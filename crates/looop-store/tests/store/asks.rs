@@ -273,3 +273,27 @@ fn settled_mail_is_bounded_in_number() {
     assert_eq!(profile.names("mail.d").len(), MAIL_KEPT);
     assert_eq!(writer.sweep_mail(now + MAIL_KEPT_MS + 60_000).unwrap(), MAIL_KEPT);
 }
+
+/// As in a confinement: the ask's own folder can be written, those of answers and of settled letters cannot.
+#[test]
+fn who_cannot_put_an_ask_away_marks_it() {
+    let profile = Profile::new();
+    let reader = profile.reader();
+    let id = ask(&reader, "w~1", "go on?");
+    reader.post_answer(&id, "yes", NOW).unwrap();
+    std::fs::create_dir_all(profile.root().join("mail.d")).unwrap();
+    for folder in ["mail.d", "answers"] {
+        profile.chmod(folder, 0o500);
+    }
+    if std::fs::write(profile.root().join("mail.d/.probe"), "").is_ok() {
+        // Root writes everywhere; the confined workers of the real binary are tested elsewhere.
+        return;
+    }
+    reader.collect(&id, NOW).unwrap();
+    for folder in ["mail.d", "answers"] {
+        profile.chmod(folder, 0o700);
+    }
+    let letters = profile.reader().letters();
+    assert!(letters.asks[&id].fetched && letters.unfetched().is_empty());
+    assert_ne!(ask(&reader, "w~1", "go on?"), id, "the same question is a new one");
+}

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use looop_core::ledger::entry::Line;
 use looop_core::ledger::fold::apply_line;
+use looop_core::model::digest::Digest;
 use looop_sim::disk::MemDisk;
 use looop_sim::disk_faults::Fault;
 use looop_store::disk::durable_write;
-use looop_store::{Reader, Recovered, Writer};
+use looop_store::{Reader, Recovered, Writer, kept_path};
 
 use crate::harness::{archive_plan, file_plan, journaled, line};
 
@@ -250,7 +251,7 @@ fn check_act(disk: &MemDisk, done: bool, plan: &looop_core::model::plan::Plan, b
         assert_eq!(self::writer(&after).recover(plan), Recovered::Done);
     }
     writer.sweep().unwrap();
-    for folder in ["", "goals", "goals/archive", "playbook.d", "sensors"] {
+    for folder in ["", "goals", "goals/archive", "playbook.d", "undo.d", "sensors"] {
         assert!(disk.names(folder).iter().all(|name| !name.starts_with(".looop-tmp-")), "{folder}");
     }
 }
@@ -336,6 +337,40 @@ fn an_earlier_playbook_is_in_the_history_whenever_it_is_gone() {
             }
         },
     );
+}
+
+#[test]
+fn what_a_file_was_is_kept_whenever_it_is_gone() {
+    let new: &[u8] = b"new";
+    let table = [
+        ("goals/a.md", Some(new)),
+        ("PLAYBOOK.md", Some(new)),
+        ("sensors/s.sh", None),
+        ("schedules/s.json", Some(new)),
+    ];
+    for (path, after) in table {
+        // The same body was kept once before, or something else is at its place.
+        for kept in [None, Some(&b"old"[..]), Some(b"half")] {
+            let set_up = || {
+                let disk = fresh();
+                disk.put(path, b"old");
+                if let Some(bytes) = kept {
+                    disk.put(&kept_path(Digest::of(b"old")), bytes);
+                }
+                disk
+            };
+            let plan = file_plan(path, Some(b"old"), after);
+            let run = |disk: &MemDisk| act(disk, &plan, after);
+            let check = |disk: &MemDisk, done: &bool| {
+                if disk.get(path).as_deref() != Some(b"old") {
+                    assert_eq!(reader(disk).kept_body(Digest::of(b"old")).unwrap(), b"old", "{path}");
+                }
+                check_act(disk, *done, &plan, after);
+            };
+            cut_everywhere(set_up, run, check);
+            fail_everywhere(set_up, run, check);
+        }
+    }
 }
 
 #[test]

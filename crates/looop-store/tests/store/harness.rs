@@ -9,7 +9,7 @@ use looop_core::model::digest::Digest;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{Act, Author, Plan};
 use looop_core::time::Stamp;
-use looop_store::{Reader, Writer};
+use looop_store::{LockError, Reader, Writer};
 use rustix::fs::{CWD, FileType, Mode};
 
 pub(crate) struct Profile {
@@ -40,7 +40,14 @@ impl Profile {
         Reader::create(&self.root()).unwrap()
     }
 
+    /// The lock. A child that another test is just starting holds all descriptors until it runs its program.
     pub(crate) fn writer(&self) -> Writer {
+        for _ in 0..100_000 {
+            match self.reader().lock() {
+                Err(LockError::Held { .. }) => std::thread::yield_now(),
+                locked => return locked.unwrap(),
+            }
+        }
         self.reader().lock().unwrap()
     }
 
@@ -129,15 +136,7 @@ pub(crate) fn journaled(line: &str) -> Ledger {
 }
 
 pub(crate) fn plan(act: Act) -> Plan {
-    Plan {
-        action: Move::Noop { reason: None },
-        author: Author::Person,
-        act,
-        goal: None,
-        journal: None,
-        next_interval_s: None,
-        at: stamp(),
-    }
+    Plan::new(Move::Noop { reason: None }, (Author::Person, act), stamp())
 }
 
 pub(crate) fn file_plan(path: &str, before: Option<&[u8]>, after: Option<&[u8]>) -> Plan {

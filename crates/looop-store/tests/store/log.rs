@@ -163,12 +163,12 @@ fn a_snapshot_that_is_not_the_fold_is_found() {
 #[test]
 fn money_comes_back_from_a_snapshot_bit_by_bit() {
     use looop_core::ledger::state::DaySpend;
+    use looop_core::meter::Micros;
     let profile = Profile::new();
     let (mut log, mut ledger, _) = profile.writer().open_log().unwrap();
-    for (at, usd) in
-        [0.1 + 0.2, 1e-7, 123_456.789_012_345_67, 0.030_000_000_000_000_002].into_iter().enumerate()
-    {
-        ledger.spend.insert(format!("2026-01-0{at}"), DaySpend { usd, tokens: u64::MAX, decides: 1 });
+    for (at, micros) in [300_000, 1, 123_456_789_013, u64::MAX].into_iter().enumerate() {
+        let day = DaySpend { spent: Micros::new(micros), tokens: u64::MAX, decides: 1, since: None };
+        ledger.spend.insert(format!("2026-01-0{at}"), day);
     }
     log.rotate(&ledger).unwrap();
     assert_eq!(profile.reader().ledger().unwrap(), ledger);

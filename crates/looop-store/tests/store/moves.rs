@@ -1,5 +1,6 @@
 //! File moves: done once, never over a person's edit.
 
+use looop_core::model::digest::Digest;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::Act;
 use looop_store::Recovered;
@@ -144,4 +145,57 @@ fn no_move_reaches_other_files() {
     for act in [Act::Nothing, Act::Hosted { session: "x~1".into() }] {
         assert!(!writer.perform(&plan(act), None, 5).is_done());
     }
+}
+
+#[test]
+fn what_a_move_replaces_or_removes_is_kept() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    let kept = |body: &[u8]| writer.kept_body(Digest::of(body));
+    assert!(writer.perform(&file_plan("goals/a.md", None, Some(b"one")), Some(b"one"), 5).is_done());
+    assert_eq!(profile.names("undo.d"), Vec::<String>::new(), "nothing was there before");
+    assert!(writer.perform(&file_plan("goals/a.md", Some(b"one"), Some(b"two")), Some(b"two"), 5).is_done());
+    assert_eq!(kept(b"one").unwrap(), b"one");
+    assert!(writer.perform(&file_plan("goals/a.md", Some(b"two"), None), None, 5).is_done());
+    assert_eq!(kept(b"two").unwrap(), b"two");
+    let path = looop_store::kept_path(Digest::of(b"two"));
+    assert_eq!(profile.mode(&path), 0o600);
+    profile.write(&path, "another");
+    assert!(kept(b"two").unwrap_err().contains("is not what it was when it was kept"));
+    assert!(kept(b"three").unwrap_err().contains("is no longer kept"));
+    let known = writer.kept_bodies([b"one", b"two"].map(|body| Digest::of(body)));
+    assert_eq!(known, [Digest::of(b"one")].into());
+    // Kept anew, it is whole again.
+    profile.write("goals/a.md", "two");
+    assert!(writer.perform(&file_plan("goals/a.md", Some(b"two"), None), None, 5).is_done());
+    assert_eq!(kept(b"two").unwrap(), b"two");
+}
+
+#[test]
+fn what_is_kept_is_bounded_and_the_longest_unused_goes() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    let swap = |before: &str, after: &str, n: i64| {
+        profile.write("goals/a.md", before);
+        let mut plan = file_plan("goals/a.md", Some(before.as_bytes()), Some(after.as_bytes()));
+        plan.at.wall += n * 1000;
+        assert!(writer.perform(&plan, Some(after.as_bytes()), 5).is_done(), "{n}");
+    };
+    for n in 0..60 {
+        swap(&format!("body {n}"), "after", n);
+        // This one is used again and again.
+        swap("often", "after", n);
+    }
+    assert_eq!(profile.names("undo.d").len(), 40);
+    let kept = |body: &str| writer.kept_body(Digest::of(body.as_bytes())).is_ok();
+    assert!(kept("often") && kept("body 59") && kept("body 21") && !kept("body 20"));
+    // What is put back is not pruned, however old it is.
+    swap("newest", "body 21", 60);
+    assert!(kept("body 21") && kept("newest") && !kept("body 22"));
+    // Large ones are fewer; the one at hand stays.
+    let large = |n: i64| format!("{n}{}", "x".repeat(3 << 20));
+    for n in 61..75 {
+        swap(&large(n), "after", n);
+    }
+    assert!(kept(&large(74)) && kept(&large(66)) && !kept(&large(61)) && !kept("often"));
 }

@@ -50,6 +50,13 @@ pub(super) fn json(value: &impl Serialize) -> Result<()> {
     Ok(())
 }
 
+/// A text without what a terminal would act upon, or what turns the direction of a line: it may be anybody's.
+pub(super) fn tame(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' || turns(c) { '\u{fffd}' } else { c };
+    text.chars().map(plain).collect()
+}
+
 /// Whether stdout gets colour.
 pub(super) fn colour() -> bool {
     static COLOUR: OnceLock<bool> = OnceLock::new();
@@ -115,7 +122,8 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-fn width() -> u16 {
+/// How many columns there are.
+pub(super) fn width() -> u16 {
     let size = rustix::termios::tcgetwinsize(io::stdout());
     size.ok().map(|size| size.ws_col).filter(|columns| *columns >= 40).unwrap_or(120)
 }

@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use super::{
-    answer, asks, attach, beat, completions, detach, doctor, down, events, expect, foreground, goal, help,
-    hidden, init, journal, key, kill, list, log, pause, playbook, print, prune, resize, restart, run, runs,
-    schedule, send, sensor, service, shot, side, status, tell, up, wait, wait_idle, wake, watch, why, worker,
+    answer, asks, attach, beat, completions, cost, detach, doctor, down, events, expect, foreground, goal,
+    help, hidden, init, journal, key, kill, list, log, pause, playbook, policy, print, prune, resize,
+    restart, run, runs, schedule, send, sensor, service, shot, side, status, tell, trust, undo, up, wait,
+    wait_idle, wake, watch, why, worker,
 };
 use crate::failure::Result;
 use crate::ops::Place;
@@ -45,8 +46,10 @@ enum Verb {
     Why(why::Why),
     Goal(goal::Goal),
     Playbook(playbook::Playbook),
+    Policy(policy::Policy),
     Sensor(sensor::Sensor),
     Schedule(schedule::Schedule),
+    Trust(trust::Trust),
     Run(run::Run),
     Worker(worker::Worker),
     StartSession(worker::StartSession),
@@ -76,6 +79,8 @@ enum Verb {
     Journal(journal::Journal),
     Events(events::Events),
     Runs(runs::Runs),
+    Cost(cost::Cost),
+    Undo(undo::Undo),
     Pause(pause::Pause),
     Resume(pause::Resume),
     Init(init::Init),
@@ -126,8 +131,10 @@ fn call(root: Root) -> Result<ExitCode> {
         Verb::Why(verb) => verb.run(&place()?),
         Verb::Goal(verb) => verb.run(&place()?),
         Verb::Playbook(verb) => verb.run(&place()?),
+        Verb::Policy(verb) => verb.run(&place()?),
         Verb::Sensor(verb) => verb.run(&place()?),
         Verb::Schedule(verb) => verb.run(&place()?),
+        Verb::Trust(verb) => verb.run(&place()?),
         Verb::Run(verb) => verb.run(&place()?),
         Verb::Worker(verb) => verb.run(&place()?),
         Verb::StartSession(verb) => verb.run(&place()?),
@@ -154,6 +161,8 @@ fn call(root: Root) -> Result<ExitCode> {
         Verb::Journal(verb) => verb.run(&place()?),
         Verb::Events(verb) => verb.run(&place()?),
         Verb::Runs(verb) => verb.run(&place()?),
+        Verb::Cost(verb) => verb.run(&place()?),
+        Verb::Undo(verb) => verb.run(&place()?),
         Verb::Pause(verb) => verb.run(&place()?),
         Verb::Resume(verb) => verb.run(&place()?),
         Verb::Init(verb) => verb.run(&place()?),

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use super::{ask, claim, flag, propose, told};
+use super::{ask, claim, cost, flag, propose, told};
 use crate::failure::Result;
 use crate::ops::Place;
 
@@ -23,12 +23,22 @@ pub(super) enum Side {
 #[derive(Args, Debug)]
 pub(super) struct Underscore {
     #[command(subcommand)]
-    verb: Side,
+    verb: Older,
+}
+
+#[derive(Subcommand, Debug)]
+enum Older {
+    #[command(flatten)]
+    Side(Side),
+    Cost(cost::OlderCost),
 }
 
 impl Underscore {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
-        self.verb.run(place)
+        match &self.verb {
+            Older::Side(verb) => verb.run(place),
+            Older::Cost(verb) => verb.run(place),
+        }
     }
 }
 

@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use clap::Args;
 use looop_core::view::lines::Tone;
-use looop_core::view::status::{Status as View, WorkerView, age_text};
+use looop_core::view::status::{SpendView, Status as View, WorkerView, age_text};
 
 use super::args::Json;
 use super::print;
 use crate::clock;
 use crate::failure::Result;
-use crate::ops::{Place, see};
+use crate::ops::{Place, reaches_the_loop, see};
 
 /// How things stand: last beat and why, goals, workers, asks, spend
 #[derive(Args, Debug)]
@@ -22,6 +22,7 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        reaches_the_loop(place)?;
         let seen = see::see(place)?;
         let status = seen.status();
         if self.json.json {
@@ -51,8 +52,20 @@ fn head(status: &View) {
     for work in &status.under_way {
         print::out(&format!("under way {work}"));
     }
-    let cap = status.spend.cap_usd.map_or_else(|| "no cap set".to_owned(), |cap| format!("of ${cap:.2}"));
-    print::out(&format!("today     ${:.2} {cap}, {} decides", status.spend.usd, status.spend.decides));
+    print::out(&format!("today     {}", today(&status.spend)));
+}
+
+/// Today against the caps.
+fn today(spend: &SpendView) -> String {
+    let cap = spend.cap_usd.map_or_else(|| " (no cap)".to_owned(), |cap| format!(" of ${cap:.2}"));
+    let open =
+        if spend.open_usd > 0.0 { format!(", ${:.2} set aside", spend.open_usd) } else { String::new() };
+    let tokens = match (spend.tokens, spend.cap_tokens) {
+        (0, None) => String::new(),
+        (tokens, None) => format!(", {tokens} tokens"),
+        (tokens, Some(cap)) => format!(", {tokens} of {cap} tokens"),
+    };
+    format!("${:.2}{cap}{open}{tokens}, {} decides", spend.usd, spend.decides)
 }
 
 /// Whether the loop runs, and when it looks next.
@@ -91,6 +104,12 @@ fn trouble(status: &View) {
     for channel in &status.undelivered {
         bad(format!("notices   {channel}"));
     }
+    for (goal, broke) in status.goals.iter().filter_map(|goal| Some((&goal.id, goal.broke.as_ref()?))) {
+        bad(format!("budget    {broke}; raise budget_usd in goals/{goal}.md"));
+    }
+    for worker in status.workers.iter().filter(|worker| worker.text.starts_with("paused: ")) {
+        bad(format!("worker    {} {}", worker.id, worker.text));
+    }
     for sensor in &status.failing {
         bad(format!("failing   sensor {sensor}; looop sensor run {sensor} shows why"));
     }
@@ -121,14 +140,17 @@ fn workers(status: &View) {
         let waits = worker.waits_on.as_ref().map_or(String::new(), |ask| format!(" on {ask}"));
         vec![
             worker.id.clone(),
-            format!("{}{waits}", worker.health),
+            format!("{}{waits}", if worker.text.starts_with("paused") { "paused" } else { worker.health }),
             worker.goal.clone().unwrap_or_default(),
             age_text(Some(worker.ran_s)),
+            worker
+                .allowed_usd
+                .map_or_else(String::new, |most| format!("${:.2} of ${most:.2}", worker.spent_usd)),
         ]
     };
     if !live.is_empty() {
         let rows: Vec<Vec<String>> = live.iter().map(row).collect();
-        print::out(&format!("\n{}", print::table(&["worker", "health", "goal", "for"], &rows)));
+        print::out(&format!("\n{}", print::table(&["worker", "health", "goal", "for", "spent"], &rows)));
     }
     let ended = status.workers.len() - live.len();
     if ended > 0 {

@@ -65,6 +65,9 @@ struct Start {
     /// A command that proves its work done, run after its end
     #[arg(long, value_name = "COMMAND")]
     verify: Option<String>,
+    /// Confine it, whatever its runner says
+    #[arg(long)]
+    sandbox: bool,
 }
 
 impl Start {
@@ -78,7 +81,8 @@ impl Start {
         };
         let goal = self.goal.as_deref().map(named).transpose()?;
         let (runner, command, verify) = (self.runner.clone(), self.command.clone(), self.verify.clone());
-        let action = Move::StartWorker { id, prompt, goal, runner, command, verify };
+        let sandbox = self.sandbox;
+        let action = Move::StartWorker { id, prompt, goal, runner, command, verify, sandbox };
         say_started(&workers::start(place, action)?, self.json.json)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -107,6 +111,7 @@ impl StartSession {
             runner: self.runner.clone(),
             command: None,
             verify: None,
+            sandbox: false,
         };
         say_started(&workers::start(place, action)?, false)?;
         Ok(ExitCode::SUCCESS)

@@ -1,8 +1,11 @@
 //! Why there is no config.
 
-use std::{fmt, io, path::PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
-use super::{problem::Problem, template::shell_word};
+use super::{policy::POLICY_FILE, problem::Problem, template::shell_word};
 
 /// Why [`load`](super::load) gives no config. Absent, unreadable and corrupt are different answers.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +63,9 @@ pub enum ConfigError {
     /// The content of the file or of the environment is wrong.
     #[error(transparent)]
     Refused(#[from] Refusal),
+    /// The content of `policy.toml` is wrong.
+    #[error(transparent)]
+    Policy(Refusal),
 }
 
 /// Everything that is wrong with the content, not only the first of it. Never empty.
@@ -95,8 +101,14 @@ impl ConfigError {
         match self {
             ConfigError::Absent { .. } => Some("unset LOOOP_CONFIG, or name a file that exists".to_owned()),
             ConfigError::Unreadable { .. } => None,
+            ConfigError::NotRegular { file, .. } | ConfigError::TooLarge { file } if is_policy(file) => {
+                Some("move it away; without it the built-in list decides".to_owned())
+            }
             ConfigError::NotRegular { .. } | ConfigError::TooLarge { .. } => {
                 Some("move it away; looop init writes a fresh config".to_owned())
+            }
+            ConfigError::LeadsOut { file, .. } if is_policy(file) => {
+                Some("put the file itself there, or a link that stays within the profile".to_owned())
             }
             ConfigError::LeadsOut { target, .. } => {
                 Some(format!("name the file itself: LOOOP_CONFIG={}", shell_word(target)))
@@ -104,6 +116,11 @@ impl ConfigError {
             ConfigError::Exposed { file } => Some(format!("chmod go-w {}", shell_word(file))),
             ConfigError::Foreign { file, .. } => Some(format!("chown \"$(id -un)\" {}", shell_word(file))),
             ConfigError::Refused(_) => Some("looop help config lists every key".to_owned()),
+            ConfigError::Policy(_) => Some("mend it; looop policy check tells when it is right".to_owned()),
         }
     }
+}
+
+fn is_policy(file: &Path) -> bool {
+    file.file_name().is_some_and(|name| name == POLICY_FILE)
 }

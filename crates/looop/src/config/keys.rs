@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use looop_core::policy::Level;
+
 use super::{
-    channel,
+    api, channel,
     problem::Complaint,
     raw::{Raw, Reading},
     runner::{self, Runner, RunnerName},
-    settings::{Config, DailyCap, Decider, LogFormat, Policy},
+    settings::{Config, DailyCap, Decider, LogFormat, Sandbox},
     template::NotificationCommand,
 };
 
@@ -53,7 +55,13 @@ pub const KEYS: &[KeyDoc] = &[
         "runners.<name>.tick",
         "",
         "shell command of one decision; the prompt is {{prompt_file}} or stdin",
-        |r, v| put(&mut r.tick, runner::command(v)),
+        |r, v| put(&mut r.tick, runner::tick_command(v)),
+    ),
+    in_runner(
+        "runners.<name>.api",
+        "",
+        "instead of tick a model: { provider = \"anthropic\" or \"openai\", model, base_url, key_env or key_command, max_tokens }",
+        |r, v| put(&mut r.api, api::api(v)),
     ),
     in_runner(
         "runners.<name>.interactive",
@@ -70,6 +78,12 @@ pub const KEYS: &[KeyDoc] = &[
         "\"free\", or { type, pointer, mode = \"sum\" or \"total\" }; else by stream format",
         |r, v| put(&mut r.cost, runner::cost(v)),
     ),
+    in_runner(
+        "runners.<name>.model",
+        "",
+        "the model that tick runs, for its price, where its output does not name it",
+        |r, v| put(&mut r.model, v.text().map(|text| Some(text.to_owned()))),
+    ),
     in_runner("runners.<name>.retries", "0", "how often a failed invocation is run again", |r, v| {
         put(&mut r.retries, v.count(0, 10))
     }),
@@ -82,9 +96,7 @@ pub const KEYS: &[KeyDoc] = &[
     in_runner("runners.<name>.retry_sleep", "3s", "wait before running it again", |r, v| {
         put(&mut r.retry_sleep, v.duration(Duration::ZERO))
     }),
-    in_runner("runners.<name>.sandbox", "false", "confine its workers", |r, v| {
-        put(&mut r.sandbox, runner::sandbox(v))
-    }),
+    in_runner("runners.<name>.sandbox", "false", "confine its workers", |r, v| put(&mut r.sandbox, v.flag())),
     in_runner("runners.<name>.write", "[]", "folders its confined workers may write", |r, v| {
         put(&mut r.write, v.texts().map(|list| list.into_iter().map(Into::into).collect()))
     }),
@@ -114,7 +126,7 @@ pub const KEYS: &[KeyDoc] = &[
     ),
     top("max_daily_usd", Some("LOOOP_MAX_DAILY_USD"), "10", "dollars a day; 0 = off", daily_cap),
     top("max_daily_tokens", None, "0", "tokens a day; 0 = off", |c, v| {
-        put(&mut c.max_daily_tokens, no_token_cap(v))
+        put(&mut c.max_daily_tokens, v.count_or_off(1, u64::MAX))
     }),
     top("max_decide_usd", None, "1", "dollars one decision may cost; 0 = off", |c, v| {
         put(&mut c.max_decide_usd, v.usd_or_off())
@@ -132,7 +144,20 @@ pub const KEYS: &[KeyDoc] = &[
     top("max_workers", Some("LOOOP_MAX_WORKERS"), "8", "live workers at once; 0 = no limit", |c, v| {
         put(&mut c.max_workers, v.count_or_off(1, MANY))
     }),
-    top("policy", None, "\"open\"", "which moves are admitted; only \"open\" exists yet", policy),
+    top(
+        "policy",
+        Some("LOOOP_POLICY"),
+        "\"guarded\"",
+        "which built-in list admits moves where no rule of policy.toml does: \"open\", \"guarded\" or \"locked\"",
+        |c, v| put(&mut c.policy.level, v.one_of(&Level::ALL.map(|level| (level.word(), level)))),
+    ),
+    top(
+        "sandbox",
+        None,
+        "\"auto\"",
+        "how what deciders wrote is confined: \"auto\", \"bwrap\", \"landlock\" or \"off\"",
+        sandbox,
+    ),
     top(
         "notification",
         None,
@@ -153,6 +178,13 @@ pub const KEYS: &[KeyDoc] = &[
         "",
         "address that JSON is posted to when a person is needed, or { url, header_env }",
         |c, v| put(&mut c.webhook, channel::webhook(v)),
+    ),
+    top(
+        "prices",
+        None,
+        "",
+        "dollars per million tokens by model: { \"gpt-5\" = { input, output, cached_read, cache_write } }",
+        |c, v| api::prices(v).map(|own| c.prices = std::mem::take(&mut c.prices).with(own)),
     ),
     top("env_file", None, "", "file of variables for commands that you wrote", |c, v| {
         put(&mut c.env_file, v.path().map(Some))
@@ -251,18 +283,14 @@ fn daily_cap(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
     put(&mut config.max_daily_usd, raw.usd_or_off().map(|usd| usd.map_or(DailyCap::Off, DailyCap::At)))
 }
 
-/// Tokens are not counted yet, and a cap that does not hold must not be taken for one that does.
-fn no_token_cap(raw: Raw<'_>) -> Reading<Option<u64>> {
-    match raw.count_or_off(1, u64::MAX)? {
-        None => Ok(None),
-        Some(cap) => Err(Complaint::NotYet(Some(cap.to_string()))),
-    }
-}
-
-fn policy(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
-    let lists = [("open", Some(Policy::Open)), ("guarded", None), ("locked", None)];
-    let not_yet = || Complaint::NotYet(raw.text().ok().map(|name| format!("\"{name}\"")));
-    put(&mut config.policy, raw.one_of(&lists)?.ok_or_else(not_yet))
+fn sandbox(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
+    let words = [
+        ("auto", Sandbox::Auto),
+        ("bwrap", Sandbox::Bwrap),
+        ("landlock", Sandbox::Landlock),
+        ("off", Sandbox::Off),
+    ];
+    put(&mut config.sandbox, raw.one_of(&words))
 }
 
 fn notification(text: &str) -> Reading<NotificationCommand> {

@@ -10,7 +10,7 @@ use std::{
 use super::{
     error::{MOST_PROBLEMS, Refusal},
     keys::{KEYS, Rule, Set},
-    names::{self, NOT_YET, RUNNER_NOT_YET, RUNNER_PREFIX},
+    names::{self, RUNNER_PREFIX},
     older,
     preset::preset,
     problem::{Complaint, Place, Problem},
@@ -144,7 +144,7 @@ impl Builder {
     fn read_top(&mut self, source: &Source<'_>, field: &Field) {
         let key = field.key.as_str();
         let Some(set) = KEYS.iter().find(|doc| doc.key == key).and_then(|doc| top_rule(doc.rule)) else {
-            let complaint = unknown(key, NOT_YET, names::advice_at_top);
+            let complaint = Complaint::UnknownKey(names::advice_at_top(key));
             return self.complain(source, key, field.key_span.as_ref(), complaint);
         };
         match set(&mut self.config, Raw::Node(&field.value)) {
@@ -180,7 +180,12 @@ impl Builder {
             self.read_runner_key(source, &path, &mut runner, field);
         }
         if !fields.iter().any(|field| matches!(field.key.as_str(), "tick" | "interactive" | "api")) {
-            let complaint = bad("needs a `tick` or an `interactive` command".to_owned());
+            let complaint = bad("needs a `tick` or an `interactive` command, or an `api`".to_owned());
+            self.complain(source, &path, value.span.as_ref(), complaint);
+        }
+        if runner.tick.is_some() && runner.api.is_some() {
+            let complaint =
+                bad("has both `tick` and `api`; leave out the one that shall not decide".to_owned());
             self.complain(source, &path, value.span.as_ref(), complaint);
         }
         self.config.runners.insert(name, runner);
@@ -190,7 +195,7 @@ impl Builder {
         let key = format!("{path}.{}", field.key);
         let is_it = |known: &str| known.strip_prefix(RUNNER_PREFIX) == Some(field.key.as_str());
         let Some(set) = KEYS.iter().find(|doc| is_it(doc.key)).and_then(|doc| runner_rule(doc.rule)) else {
-            let complaint = unknown(&field.key, RUNNER_NOT_YET, names::advice_in_runner);
+            let complaint = Complaint::UnknownKey(names::advice_in_runner(&field.key));
             return self.complain(source, &key, field.key_span.as_ref(), complaint);
         };
         match set(runner, Raw::Node(&field.value)) {
@@ -269,10 +274,6 @@ fn format_of(path: &Path, text: &str) -> Format {
         _ if text.trim_start().starts_with('{') => Format::Json,
         _ => Format::Toml,
     }
-}
-
-fn unknown(key: &str, not_yet: &[&str], advice: fn(&str) -> Option<String>) -> Complaint {
-    if not_yet.contains(&key) { Complaint::NotYet(None) } else { Complaint::UnknownKey(advice(key)) }
 }
 
 fn top_rule(rule: Rule) -> Option<Set<Config>> {

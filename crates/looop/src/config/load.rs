@@ -7,9 +7,12 @@ use std::{
     path::{Path, PathBuf, absolute},
 };
 
+use looop_core::policy::{Level, Policy};
+
 use super::{
     error::ConfigError,
     layers::{Env, Loaded, from_bytes},
+    policy::{POLICY_FILE, policy_from_bytes},
     settings::Config,
     warning::Warning,
 };
@@ -20,9 +23,42 @@ pub const FILE_NAMES: [&str; 3] = ["config.toml", "config.json", "looop.json"];
 /// More than this is no config.
 pub const MAX_BYTES: u64 = 1024 * 1024;
 
-/// Reads the config of a profile: `$LOOOP_CONFIG`, else the first of [`FILE_NAMES`] that is there, else the defaults;
-/// the environment goes over all of them. Relative paths inside mean the folder of the file.
+/// Reads the config of a profile and its policy.
 pub fn load(profile: &Path, env: &Env) -> Result<Loaded, ConfigError> {
+    let mut loaded = load_settings(profile, env)?;
+    loaded.config.policy = load_policy(profile, loaded.config.policy.level)?;
+    Ok(loaded)
+}
+
+/// Reads the policy of a profile. Without a file there are no rules and no grants; a file that cannot be used is an
+/// error, never that.
+pub fn load_policy(profile: &Path, level: Level) -> Result<Policy, ConfigError> {
+    let file = profile.join(POLICY_FILE);
+    if is_link(&file) {
+        stay_inside(profile, &file)?;
+    }
+    match read(&file)? {
+        Some(bytes) => policy_from_bytes(&file, &bytes, level).map_err(ConfigError::Policy),
+        None => Ok(Policy { level, ..Policy::default() }),
+    }
+}
+
+/// Reads a policy that lies anywhere and may be anybody's, to check it.
+pub fn read_policy(file: &Path, level: Level) -> Result<Policy, ConfigError> {
+    let unreadable = |source| ConfigError::Unreadable { file: file.to_path_buf(), source };
+    let mut open =
+        OpenOptions::new().read(true).custom_flags(nonblocking()).open(file).map_err(unreadable)?;
+    let metadata = open.metadata().map_err(unreadable)?;
+    if !metadata.is_file() {
+        return Err(ConfigError::NotRegular { file: file.to_path_buf(), what: kind_of(&metadata) });
+    }
+    let bytes = read_bounded(&mut open, file)?;
+    policy_from_bytes(file, &bytes, level).map_err(ConfigError::Policy)
+}
+
+/// Reads the config of a profile without its policy: `$LOOOP_CONFIG`, else the first of [`FILE_NAMES`] that is there, else the defaults;
+/// the environment goes over all of them. Relative paths inside mean the folder of the file.
+pub fn load_settings(profile: &Path, env: &Env) -> Result<Loaded, ConfigError> {
     let Some((file, bytes)) = find(profile, env)? else { return Ok(from_bytes(None, env)?) };
     let mut loaded = from_bytes(Some((&file, &bytes)), env)?;
     let folder = file.parent().unwrap_or(profile);

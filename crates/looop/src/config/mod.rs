@@ -2,11 +2,12 @@
 //!
 //! Environment beats file beats default, key by key, and [`Loaded`] remembers which of the three spoke. A file is
 //! TOML or JSON with the same keys; older forms are brought to the present one before they are read. Nothing here
-//! is global: the environment is an argument, and only [`load`] touches a file.
+//! is global: the environment is an argument, and only [`load`] and its like touch a file.
 //!
 //! What cannot be understood is refused, never guessed: an unknown key names the nearest known one, a wrong type says
 //! what was expected, and both show the line. [`KEYS`] is the one table behind parsing, help, docs and nearest names.
 
+mod api;
 mod channel;
 mod error;
 mod keys;
@@ -14,6 +15,7 @@ mod layers;
 mod load;
 mod names;
 mod older;
+mod policy;
 mod preset;
 mod problem;
 mod raw;
@@ -21,23 +23,28 @@ mod runner;
 mod settings;
 mod starter;
 mod template;
+mod tools;
 mod tree;
 mod warning;
 
 #[cfg(test)]
 mod tests;
 
+pub use api::{Api, KeySource};
 pub use channel::{Address, HttpChannel};
 pub use error::{ConfigError, Refusal};
 pub use keys::{KEYS, KeyDoc};
 pub use layers::{Env, Layer, Loaded, from_bytes};
-pub use load::{FILE_NAMES, MAX_BYTES, load};
+pub use load::{FILE_NAMES, MAX_BYTES, load, load_policy, load_settings, read_policy};
 pub use looop_core::span::{DurationError, LONGEST, parse_duration};
 pub use names::{CHILD_VARIABLES, nearest};
+pub use policy::{POLICY_FILE, policy_from_bytes};
 pub use preset::{PRESETS, RunnerPreset, found_on_path, preset};
 pub use problem::{Complaint, Place, Problem};
 pub use runner::{Cost, CostMode, Runner, RunnerName};
-pub use settings::{Config, DailyCap, Decider, LogFormat, Policy, Usd};
+pub use settings::{Config, DailyCap, Decider, LogFormat, Sandbox, Usd};
 pub use starter::render_starter;
+pub(crate) use template::Fill;
 pub use template::{NotificationCommand, Template};
+pub use tools::{TOOLS, Tool, tools_on_path};
 pub use warning::Warning;

@@ -9,6 +9,7 @@ pub const CHILD_VARIABLES: &[&str] = &[
     "LOOOP_CHANNEL",
     "LOOOP_CLAIMS_DIR",
     "LOOOP_CONFIG",
+    "LOOOP_CONFINED",
     "LOOOP_CRASH_AT",
     "LOOOP_DATA_DIR",
     "LOOOP_DECISION_FILE",
@@ -18,6 +19,7 @@ pub const CHILD_VARIABLES: &[&str] = &[
     "LOOOP_MARK",
     "LOOOP_MESSAGE",
     "LOOOP_REPORTS_DIR",
+    "LOOOP_RESERVED_USD",
     "LOOOP_RUN_ID",
     "LOOOP_SESSION_ID",
     "LOOOP_TEST_ALL",
@@ -29,12 +31,6 @@ const MOVED: &[(&str, &str)] = &[
     ("LOOOP_RUNNER_RETRY_MATCH", "set `runners.<name>.retry_match` in the config"),
     ("LOOOP_RUNNER_RETRY_SLEEP", "set `runners.<name>.retry_sleep` in the config"),
 ];
-
-/// Keys of BEHAVIOUR that are known and not built yet.
-pub(super) const NOT_YET: &[&str] = &["prices", "sandbox"];
-
-/// The same inside `runners.<name>`.
-pub(super) const RUNNER_NOT_YET: &[&str] = &["api"];
 
 /// How a key of a runner is written in [`KEYS`].
 pub(super) const RUNNER_PREFIX: &str = "runners.<name>.";

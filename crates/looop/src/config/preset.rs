@@ -22,22 +22,28 @@ pub struct RunnerPreset {
 pub const PRESETS: &[RunnerPreset] = &[
     RunnerPreset {
         name: "claude",
-        tick: "claude -p --bare --tools '' --no-session-persistence --max-budget-usd 1 \
-               --system-prompt 'Answer with one JSON object.' --output-format stream-json --verbose",
+        tick: "claude -p --bare --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
+               --system-prompt 'Decide.' --json-schema \"$(<{{schema_file}})\" --output-format stream-json \
+               --include-partial-messages --verbose",
         interactive: "claude --dangerously-skip-permissions \"Read {{prompt_file}} and do what it says.\"",
         note: "--bare signs in with ANTHROPIC_API_KEY only; leave it out to use a subscription.",
     },
     RunnerPreset {
         name: "codex",
-        tick: "codex exec --json --ephemeral --skip-git-repo-check -s read-only -",
+        tick: "echo Decide. > system.md && codex exec --json --ephemeral --skip-git-repo-check -s read-only \
+               -c model_instructions_file=system.md -c include_permissions_instructions=false \
+               -c include_environment_context=false -c web_search=disabled -c features.shell_tool=false \
+               -c features.unified_exec=false -c features.view_image=false -c features.goals=false \
+               -c features.multi_agent=false -c features.multi_agent_v2=false --output-schema {{strict_schema_file}} -",
         interactive: "codex --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
-        note: "codex reports tokens, not dollars.",
+        note: "codex reports tokens; dollars need its model, from -m, from its own settings or as model = \"…\" here.",
     },
     RunnerPreset {
         name: "opencode",
-        tick: "opencode run --format json",
+        tick: "OPENCODE_CONFIG_CONTENT='{\"agent\":{\"looop\":{\"mode\":\"primary\",\"prompt\":\"Decide.\",\"tools\":{\"*\":false}}}}' \
+               opencode run --format json --agent looop --title looop",
         interactive: "opencode --prompt \"Read {{prompt_file}} and do what it says.\"",
-        note: "opencode keeps its tools while it decides, and makes one request more than its output shows.",
+        note: "add -m provider/model to choose a model.",
     },
     RunnerPreset {
         name: "pi",
@@ -48,7 +54,9 @@ pub const PRESETS: &[RunnerPreset] = &[
     },
     RunnerPreset {
         name: "gemini",
-        tick: "gemini --skip-trust --approval-mode plan --output-format stream-json -p 'Answer with one JSON object.'",
+        tick: "mkdir .gemini && echo '{\"tools\":{\"core\":[\"list_directory\"]}}' > .gemini/settings.json && \
+               echo Decide. > .gemini/system.md && GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_SYSTEM_MD=1 gemini --skip-trust --approval-mode plan -e none \
+               --output-format stream-json -p 'Answer with one JSON object.'",
         interactive: "gemini --yolo --skip-trust -i \"Read {{prompt_file}} and do what it says.\"",
         note: "gemini reports tokens, not dollars.",
     },
@@ -61,10 +69,13 @@ pub fn preset(name: &str) -> Option<&'static RunnerPreset> {
 
 /// Which of the known agents are on the `PATH` of that environment, in the order in which they are offered.
 pub fn found_on_path(env: &Env) -> Vec<&'static str> {
-    let Some(path) = env.get("PATH") else { return Vec::new() };
-    let folders: Vec<_> = split_paths(path).filter(|folder| folder.is_absolute()).collect();
-    let installed = |name: &&str| folders.iter().any(|folder| is_program(&folder.join(name)));
-    PRESETS.iter().map(|preset| preset.name).filter(installed).collect()
+    PRESETS.iter().map(|preset| preset.name).filter(|name| installed(env, name)).collect()
+}
+
+/// Whether a program is on the `PATH` of that environment.
+pub(super) fn installed(env: &Env, name: &str) -> bool {
+    let Some(path) = env.get("PATH") else { return false };
+    split_paths(path).filter(|folder| folder.is_absolute()).any(|folder| is_program(&folder.join(name)))
 }
 
 fn is_program(file: &Path) -> bool {

@@ -3,6 +3,7 @@
 use std::{borrow::Borrow, fmt, path::PathBuf, time::Duration};
 
 use super::{
+    api::Api,
     names::nearest,
     problem::Complaint,
     raw::{Raw, Reading, bad},
@@ -23,8 +24,12 @@ pub struct Runner {
     pub interactive: Option<Template>,
     /// The command that resumes a worker's conversation.
     pub resume: Option<Template>,
+    /// The model that decides without a command.
+    pub api: Option<Api>,
     /// How its spending is read.
     pub cost: Cost,
+    /// The model that its command runs, where its output does not name it.
+    pub model: Option<String>,
     /// How often one failed invocation is run again.
     pub retries: u64,
     /// An extended regular expression; output that matches counts as failure even after exit 0.
@@ -99,12 +104,26 @@ impl Borrow<str> for RunnerName {
     }
 }
 
+impl Runner {
+    /// Whether it can decide.
+    pub fn decides(&self) -> bool {
+        self.tick.is_some() || self.api.is_some()
+    }
+
+    /// Whether it gets the moves as a schema, so that its brief need not list them.
+    pub fn takes_schema(&self) -> bool {
+        self.api.is_some() || self.tick.as_ref().is_some_and(Template::takes_schema)
+    }
+}
+
 impl Default for Runner {
     fn default() -> Self {
         Runner {
             tick: None,
             interactive: None,
             resume: None,
+            api: None,
+            model: None,
             cost: Cost::ByFormat,
             retries: 0,
             retry_match: None,
@@ -113,6 +132,11 @@ impl Default for Runner {
             write: Vec::new(),
         }
     }
+}
+
+/// The command of a decision.
+pub(super) fn tick_command(raw: Raw<'_>) -> Reading<Option<Template>> {
+    Template::tick(raw.text()?).map(Some).map_err(bad)
 }
 
 /// A command that may name its prompt file.
@@ -129,11 +153,6 @@ pub(super) fn worker_command(raw: Raw<'_>) -> Reading<Option<Template>> {
         ));
     }
     Ok(Some(template))
-}
-
-/// Confining workers is not built yet, and a promise of it would be worse than none.
-pub(super) fn sandbox(raw: Raw<'_>) -> Reading<bool> {
-    if raw.flag()? { Err(Complaint::NotYet(Some("true".to_owned()))) } else { Ok(false) }
 }
 
 /// `"free"`, or a table that names the field.

@@ -2,6 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
+use looop_core::meter::Prices;
+use looop_core::policy::Policy;
+
 use super::{
     channel::HttpChannel,
     runner::{Runner, RunnerName},
@@ -35,14 +38,18 @@ pub struct Config {
     pub max_decides_per_hour: Option<u64>,
     /// Live workers at once.
     pub max_workers: Option<u64>,
-    /// What is admitted without a person.
+    /// What is admitted without a person: the level, and the rules and grants of `policy.toml`.
     pub policy: Policy,
+    /// By what means things are confined.
+    pub sandbox: Sandbox,
     /// Run when a person is needed.
     pub notification: Option<NotificationCommand>,
     /// The ntfy topic that is told.
     pub ntfy: Option<HttpChannel>,
     /// The webhook that is told.
     pub webhook: Option<HttpChannel>,
+    /// What tokens cost.
+    pub prices: Prices,
     /// A file of variables for commands that a person wrote.
     pub env_file: Option<PathBuf>,
     /// Names of shared daemons that a total kill leaves alone.
@@ -82,15 +89,21 @@ pub struct Config {
 pub enum Decider {
     /// The rules that are compiled in. Free.
     Builtin,
-    /// The tick command of a runner.
+    /// A runner: its tick command or its model.
     Command(RunnerName),
 }
 
-/// Which list of rules admits a move. One exists so far.
+/// By what means things are confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Policy {
-    /// Every move that is well-formed is admitted.
-    Open,
+pub enum Sandbox {
+    /// By bubblewrap, else by Landlock, else not at all.
+    Auto,
+    /// By bubblewrap or not at all.
+    Bwrap,
+    /// By Landlock or not at all.
+    Landlock,
+    /// Not at all.
+    Off,
 }
 
 /// How events are printed.
@@ -121,7 +134,7 @@ pub struct Usd(u64);
 pub(super) const SPARE: [&str; 6] = ["gpg-agent", "ssh-agent", "dirmngr", "tmux: server", "adb", "watchman"];
 
 impl Config {
-    /// Who is asked, in order. Runners without a tick command are left out; with nobody left it is the built-in one.
+    /// Who is asked, in order. Runners that cannot decide are left out; with nobody left it is the built-in one.
     pub fn decider_chain(&self) -> Vec<Decider> {
         let chain: Vec<Decider> =
             self.default.iter().filter(|decider| self.can_decide(decider)).cloned().collect();
@@ -138,6 +151,11 @@ impl Config {
         deciders.chain(self.runners.keys().map(super::RunnerName::as_str)).find(can)
     }
 
+    /// What tokens cost: the shipped prices, with the person's in their place.
+    pub(crate) fn price_list(&self) -> Prices {
+        self.prices.clone()
+    }
+
     /// Whether there is a way to reach the person.
     pub(crate) fn can_notify(&self) -> bool {
         self.notification.is_some() || self.ntfy.is_some() || self.webhook.is_some()
@@ -146,7 +164,7 @@ impl Config {
     pub(super) fn can_decide(&self, decider: &Decider) -> bool {
         match decider {
             Decider::Builtin => true,
-            Decider::Command(name) => self.runners.get(name).is_some_and(|runner| runner.tick.is_some()),
+            Decider::Command(name) => self.runners.get(name).is_some_and(Runner::decides),
         }
     }
 }
@@ -167,10 +185,12 @@ impl Default for Config {
             max_worker_usd: Some(Usd::from_micros(2_000_000)),
             max_decides_per_hour: Some(120),
             max_workers: Some(8),
-            policy: Policy::Open,
+            policy: Policy::default(),
+            sandbox: Sandbox::Auto,
             notification: None,
             ntfy: None,
             webhook: None,
+            prices: Prices::shipped(),
             env_file: None,
             spare: SPARE.map(str::to_owned).to_vec(),
             log_format: LogFormat::Human,
@@ -192,16 +212,8 @@ impl Default for Config {
 }
 
 impl DailyCap {
-    /// What applies once spending is metered and nobody said anything.
+    /// What applies where nobody said anything.
     pub const DEFAULT: Usd = Usd::from_micros(10_000_000);
-
-    /// The cap a person set. Until spending is metered, this alone is enforced.
-    pub fn explicit(self) -> Option<Usd> {
-        match self {
-            DailyCap::At(usd) => Some(usd),
-            DailyCap::Unset | DailyCap::Off => None,
-        }
-    }
 
     /// The cap with the default filled in; `None` is off.
     pub fn effective(self) -> Option<Usd> {
@@ -261,13 +273,10 @@ mod tests {
     }
 
     #[test]
-    fn an_unset_cap_is_not_an_explicit_one() {
+    fn a_cap_holds_unless_it_is_switched_off() {
         let five = Usd::from_micros(5_000_000);
-        assert_eq!(
-            (DailyCap::Unset.explicit(), DailyCap::Unset.effective()),
-            (None, Some(DailyCap::DEFAULT))
-        );
-        assert_eq!((DailyCap::Off.explicit(), DailyCap::Off.effective()), (None, None));
-        assert_eq!((DailyCap::At(five).explicit(), DailyCap::At(five).effective()), (Some(five), Some(five)));
+        assert_eq!(DailyCap::Unset.effective(), Some(DailyCap::DEFAULT));
+        assert_eq!(DailyCap::Off.effective(), None);
+        assert_eq!(DailyCap::At(five).effective(), Some(five));
     }
 }

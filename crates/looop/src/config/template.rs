@@ -6,7 +6,8 @@ use std::{
     path::Path,
 };
 
-/// A shell command that may contain `{{prompt_file}}`. Every other placeholder was refused when it was read.
+/// A shell command that may contain `{{prompt_file}}` and, if it makes decisions, a few more. Every other placeholder
+/// was refused when it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(String);
 
@@ -16,11 +17,32 @@ pub struct NotificationCommand(String);
 
 /// The name by which a command asks for its prompt.
 pub(super) const PROMPT_FILE: &str = "prompt_file";
+/// The dollars that a decision may cost.
+const BUDGET: &str = "budget_usd";
+/// The schema of the moves, and the one in which every field is there.
+const SCHEMAS: [&str; 2] = ["schema_file", "strict_schema_file"];
+
+/// What a decision's command is filled with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Fill<'a> {
+    /// The brief.
+    pub(crate) prompt: &'a Path,
+    /// The schema of the moves, and the one in which every field is there.
+    pub(crate) schemas: [&'a Path; 2],
+    /// The dollars that it may cost.
+    pub(crate) budget: &'a str,
+}
 
 impl Template {
     /// A command whose placeholders are known, or why it is none.
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         refuse_unknown(text, &[PROMPT_FILE])?;
+        Ok(Template(text.to_owned()))
+    }
+
+    /// The same for a command that makes decisions.
+    pub(crate) fn tick(text: &str) -> Result<Self, String> {
+        refuse_unknown(text, &[PROMPT_FILE, BUDGET, SCHEMAS[0], SCHEMAS[1]])?;
         Ok(Template(text.to_owned()))
     }
 
@@ -31,7 +53,22 @@ impl Template {
 
     /// Whether the command names its prompt. Without that the prompt comes on standard input.
     pub fn takes_prompt_file(&self) -> bool {
-        pieces(&self.0).any(|piece| matches!(piece, Piece::Placeholder(_)))
+        placeholders(&self.0).any(|name| name == PROMPT_FILE)
+    }
+
+    /// Whether the command names a schema of the moves.
+    pub fn takes_schema(&self) -> bool {
+        placeholders(&self.0).any(|name| SCHEMAS.contains(&name))
+    }
+
+    /// The command of a decision with everything in place.
+    pub(crate) fn fill_tick(&self, fill: &Fill<'_>) -> OsString {
+        expand(&self.0, |name, quotes| match name {
+            BUDGET => quotes.protect(OsStr::new(fill.budget)),
+            name if name == SCHEMAS[0] => quotes.protect(fill.schemas[0].as_os_str()),
+            name if name == SCHEMAS[1] => quotes.protect(fill.schemas[1].as_os_str()),
+            _ => quotes.protect(fill.prompt.as_os_str()),
+        })
     }
 
     /// The command with the path in place, quoted for the spot where it stands.
@@ -67,7 +104,9 @@ impl NotificationCommand {
 }
 
 fn refuse_unknown(text: &str, known: &[&str]) -> Result<(), String> {
-    let allowed = known.iter().map(|name| format!("{{{{{name}}}}}")).collect::<Vec<_>>().join(" and ");
+    let mut allowed = known.iter().map(|name| format!("{{{{{name}}}}}")).collect::<Vec<_>>();
+    let last = allowed.pop().unwrap_or_default();
+    let allowed = if allowed.is_empty() { last } else { format!("{} and {last}", allowed.join(", ")) };
     for piece in pieces(text) {
         match piece {
             Piece::Placeholder("") => {
@@ -283,6 +322,19 @@ mod tests {
             assert_eq!(String::from_utf8(output.stdout).unwrap(), message, "{text}");
         }
         assert_eq!(NotificationCommand::new("n {{id}}").unwrap().shell(), "n \"${LOOOP_ID}\"");
+    }
+
+    #[test]
+    fn a_decision_gets_its_budget_and_its_schemas() {
+        let text = "a \"$(<{{schema_file}})\" '{{strict_schema_file}}' {{budget_usd}} {{prompt_file}}";
+        let template = Template::tick(text).unwrap();
+        let path = Path::new;
+        let fill = Fill { prompt: path("/p q"), schemas: [path("/s x"), path("/t")], budget: "0.5" };
+        assert_eq!(template.fill_tick(&fill), "a \"$(<'/s x')\" '/t' 0.5 '/p q'");
+        assert!(template.takes_schema() && template.takes_prompt_file());
+        let budget = Template::tick("claude --max-budget-usd {{budget_usd}}").unwrap();
+        assert!(!budget.takes_schema() && !budget.takes_prompt_file());
+        assert!(Template::new("worker {{budget_usd}}").is_err());
     }
 
     #[test]

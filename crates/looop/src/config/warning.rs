@@ -57,7 +57,7 @@ impl fmt::Display for Warning {
             }
             Warning::Overridden { key, by } => write!(f, "`{key}` is not read, since `{by}` is there"),
             Warning::CannotDecide { runner } => {
-                write!(f, "runner `{runner}` has no tick command and is left out of `default`")
+                write!(f, "runner `{runner}` has neither tick nor api and is left out of `default`")
             }
         }
     }

@@ -7,10 +7,11 @@ use std::time::Duration;
 use looop_core::model::moves::{Move, one_line};
 use looop_core::model::outcome::{Outcome, Shell};
 use looop_core::model::plan::{Author, BeatId, Plan};
+use looop_core::model::rights::Rights;
 use looop_session::{Fence, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::{environ, notify};
+use super::{environ, notify, sandbox};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
@@ -73,10 +74,13 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     };
     // A decider's command works in scratch; what a person wrote in the profile, like a Makefile.
     let cwd = match plan.author {
-        Author::Decider(_) if !is_notice(plan) => data.join("scratch"),
-        Author::Decider(_) | Author::Builtin | Author::Person => data.to_owned(),
+        Author::Decider(_) | Author::Approved(_) if !is_notice(plan) => data.join("scratch"),
+        Author::Decider(_) | Author::Approved(_) | Author::Builtin | Author::Person => data.to_owned(),
     };
-    let env = environ::of_person(data, config, &more)?;
+    let (argv, env) = match &plan.rights {
+        Rights::Person => (argv, environ::of_person(data, config, &more)?),
+        Rights::Confined(granted) => sandbox::dress(data, config, granted, (argv, &more))?,
+    };
     let mut spec = Spec::new(argv, cwd, env);
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
     spec.output_keep = OUTPUT_KEEP;

@@ -12,12 +12,13 @@ Nobody watches this terminal. These rules come before the task below.
 
 - A decision that only a person can make: `"$LOOOP_BIN" ask --prompt "the question" --options "a,b"`. It blocks, perhaps
   for hours, and prints the answer alone; wait for it. Ask rather than guess, and always before anything irreversible.
-- If a person must come to this terminal: `"$LOOOP_BIN" flag "what for"`, then wait.
+- If a person must come to this terminal: `"$LOOOP_BIN" flag --reason "what for"`, then wait.
 - Never send notifications of the operating system yourself; asking and flagging reach the person.
 - Between steps call `"$LOOOP_BIN" told`. It prints what the person has told you since, or nothing.
 - What the goal says to own: `"$LOOOP_BIN" claim <name>` before you touch it, and leave it alone if that fails;
   `"$LOOOP_BIN" unclaim <name>` when you are done with it.
 - Deliverables go to `$LOOOP_REPORTS_DIR`. Beside that write only in your own workspace.
+- Model calls that your own agent does not make, such as those of a script: `"$LOOOP_BIN" cost record --extra --usd 0.12`.
 - Do not edit goals, PLAYBOOK, sensors, schedules or config. To change one write a move to a file and call
   `"$LOOOP_BIN" propose <move.json>`; a person decides.
 "#;
@@ -88,7 +89,7 @@ mod tests {
         assert!(text.starts_with("# Contract\n"));
         assert!(text.ends_with("\n# Task\n\nline one\n\n# Contract\nline two\n"), "{text}");
         assert!(text.contains("kill fix`") && text.contains("goal show green`"), "{text}");
-        assert!(text.len() < 2600, "{} bytes are paid for with every worker", text.len());
+        assert!(text.len() < 2800, "{} bytes are paid for with every worker", text.len());
     }
 
     #[test]

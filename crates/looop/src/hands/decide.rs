@@ -3,18 +3,46 @@
 use looop_core::engine::io::{DecideOrder, Record};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::model::plan::RunId;
-use looop_session::{Spec, Standing, host};
+use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
 use super::act::{folder, spawn, stands};
-use super::environ;
+use super::{decider, environ};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
 
-/// Starts a decide; its record comes as a message.
-pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sender: &Poster) -> Result<()> {
+/// The word by which a decide is told that moves about workers are on offer.
+pub(super) const WORKERS: &str = "workers";
+
+/// Starts a decide; its record comes as a message, also where it could not be started.
+pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sender: &Poster) {
+    let run = order.run;
+    let started = match launch(writer, config, order) {
+        Ok(launched) => watch(Reader::clone(writer), run, launched, sender.clone()),
+        Err(failure) => return post(sender, Message::Decided(run, Box::new(uncalled(run, failure.error)))),
+    };
+    if let Err(failure) = started {
+        // It runs, and nobody waits for it: what it costs is not known.
+        let record = failed(run, FailureKind::Runner, failure.error);
+        post(sender, Message::Decided(run, Box::new(record)));
+    }
+}
+
+/// Waits for a decide in the background.
+fn watch(reader: Reader, run: RunId, launched: Launched, sender: Poster) -> Result<()> {
+    spawn("decide", move || {
+        let record = match launched.wait() {
+            Ok(standing) => record(&reader, run, &standing),
+            Err(error) => lost(run, format!("its end is not known: {error}")),
+        };
+        post(&sender, Message::Decided(run, Box::new(record)));
+    })
+}
+
+/// Prepares the run and launches its host. Where that fails, nothing was run.
+fn launch(writer: &Writer, config: &Config, order: &DecideOrder) -> Result<Launched> {
     let failed =
         |error: host::HostError| Failure::new(format!("decide {} could not be started: {error}", order.run));
     // The run is new: what lies in its folder already was planted there, and would be taken for its decision.
@@ -28,26 +56,21 @@ pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sende
     let made = writer.make_run(order.run, order.brief.as_bytes());
     made.map_err(|error| Failure::new(format!("the brief could not be written: {}", error.text())))?;
     let run = order.run.to_string();
-    let more = [("LOOOP_RUN_ID", run.as_str()), ("LOOOP_SESSION_ID", order.session.as_str())];
+    let reserved = format!("{:.6}", order.reserved_usd);
+    let mut more = vec![("LOOOP_RUN_ID", run.as_str()), ("LOOOP_SESSION_ID", order.session.as_str())];
+    more.extend((order.reserved_usd > 0.0).then_some((decider::RESERVED, reserved.as_str())));
     let env = environ::of_person(writer.root(), config, &more)?;
-    let argv =
+    let mut argv =
         vec![environ::image().into_os_string(), "_decide".into(), run.into(), order.decider.clone().into()];
+    argv.push(if order.workers { WORKERS.into() } else { "-".into() });
+    argv.extend(order.tainted.iter().map(Into::into));
     let mut spec = Spec::new(argv, writer.root().to_owned(), env);
     // The decide ends its runner itself; this is for a decide that hangs.
     let deadline = config.tick_timeout.saturating_add(std::time::Duration::from_secs(30));
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
     spec.spare.clone_from(&config.spare);
     let prepared = host::prepare(&folder(writer, &order.session), &spec).map_err(failed)?;
-    let launched = host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)?;
-    let (reader, run, sender) = (Reader::clone(writer), order.run, sender.clone());
-    spawn("decide", move || {
-        let standing = launched.wait();
-        let record = match standing {
-            Ok(standing) => record(&reader, run, &standing),
-            Err(error) => lost(run, format!("its end is not known: {error}")),
-        };
-        post(&sender, Message::Decided(run, Box::new(record)));
-    })
+    host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)
 }
 
 /// Waits for a decide that an earlier lock holder started, or finds what it left. Tells whether it still runs.
@@ -92,10 +115,12 @@ fn record(reader: &Reader, run: RunId, standing: &Standing) -> Record {
             Standing::Ended(receipt) if receipt.ended == looop_session::Ended::TimedOut => {
                 failed(run, FailureKind::Timeout, "the decide passed its deadline".to_owned())
             }
-            Standing::Ended(receipt) => lost(run, format!("the decide left no record ({:?})", receipt.ended)),
-            Standing::NeverRan | Standing::Absent => {
-                failed(run, FailureKind::Runner, "the decide could not be started".to_owned())
+            Standing::Ended(Receipt { ended: looop_session::Ended::Spawn(error), .. }) => {
+                uncalled(run, format!("the decide could not be started: {error}"))
             }
+            Standing::Ended(receipt) => lost(run, format!("the decide left no record ({:?})", receipt.ended)),
+            Standing::NeverRan => uncalled(run, "the decide could not be started".to_owned()),
+            Standing::Absent => lost(run, "nothing is left of the decide".to_owned()),
             Standing::Lost | Standing::Live => lost(run, "the decide died without a record".to_owned()),
             Standing::Corrupt(what) => lost(run, what.clone()),
         },
@@ -106,15 +131,12 @@ fn lost(run: RunId, reason: String) -> Record {
     failed(run, FailureKind::Lost, reason)
 }
 
+/// The record of a decide that never ran.
+fn uncalled(run: RunId, reason: String) -> Record {
+    Record::uncalled(run, clock::now().wall, (FailureKind::Runner, reason))
+}
+
 /// A record of a failure.
-pub(crate) fn failed(run: RunId, kind: FailureKind, reason: String) -> Record {
-    Record {
-        v: 1,
-        run,
-        decision: None,
-        source: None,
-        failure: Some((kind, reason)),
-        spend: None,
-        ended: clock::now().wall,
-    }
+fn failed(run: RunId, kind: FailureKind, reason: String) -> Record {
+    Record { failure: Some((kind, reason)), ..Record::empty(run, clock::now().wall) }
 }

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use looop_core::model::rights::Granted;
+
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -44,7 +46,8 @@ pub(crate) fn of_person(
 ) -> Result<Vec<(String, String)>> {
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name != "LOOOP_CRASH_AT")
+        // What is meant for one decide is not for those that it may lead to.
+        .filter(|(name, _)| name != "LOOOP_CRASH_AT" && name != super::decider::RESERVED)
         .collect();
     if let Some(file) = &config.env_file {
         env.extend(from_file(file)?);
@@ -64,6 +67,43 @@ pub(crate) fn of_person(
     }
     env.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
     Ok(env.into_iter().collect())
+}
+
+/// Variables that say who and where one is, and how to print.
+const PLAIN: [&str; 12] = [
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TERM",
+    "COLORTERM",
+    "NO_COLOR",
+    "TMPDIR",
+];
+
+/// The environment of what a decider wrote: what says who and where one is, what was granted, and what looop tells its
+/// children. No secret is in it unless it was granted.
+pub(crate) fn of_decider(
+    data: &Path,
+    config: &Config,
+    granted: &Granted,
+    more: &[(&str, &str)],
+) -> Result<Vec<(String, String)>> {
+    let own = ["LOOOP_DATA_DIR", "LOOOP_REPORTS_DIR", "LOOOP_CLAIMS_DIR", "LOOOP_BIN"];
+    let mut env = of_person(data, config, more)?;
+    env.retain(|(name, _)| {
+        let name = name.as_str();
+        PLAIN.contains(&name)
+            || name.starts_with("LC_")
+            || own.contains(&name)
+            || more.iter().any(|(known, _)| *known == name)
+            || granted.env.iter().any(|known| known == name)
+    });
+    Ok(env)
 }
 
 /// Reads `NAME=value` lines. Services have no login environment; this is where their variables stand.
@@ -106,4 +146,32 @@ fn unquoted(value: &str) -> &str {
 /// How many cheap children run at once: twice the cores.
 pub(crate) fn parallel() -> usize {
     2 * std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decider_gets_what_is_listed_and_granted() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("env");
+        std::fs::write(&file, "GH_TOKEN=abc\nOTHER_TOKEN=def\nLC_X=1\n").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let config = Config { env_file: Some(file), ..Config::default() };
+        let names = |granted: &Granted| -> Vec<String> {
+            let env = of_decider(folder.path(), &config, granted, &[("LOOOP_GOAL", "g")]).unwrap();
+            env.into_iter().map(|(name, _)| name).collect()
+        };
+        let bare = names(&Granted::default());
+        for name in ["LOOOP_DATA_DIR", "LOOOP_GOAL", "LC_X", "PATH"] {
+            assert!(bare.contains(&name.to_owned()), "{name}: {bare:?}");
+        }
+        for name in ["GH_TOKEN", "OTHER_TOKEN", "CARGO_PKG_NAME", "LOOOP_CONFIG"] {
+            assert!(!bare.contains(&name.to_owned()), "{name}: {bare:?}");
+        }
+        let granted = Granted { env: vec!["GH_TOKEN".to_owned()], ..Granted::default() };
+        let more: Vec<String> = names(&granted).into_iter().filter(|name| !bare.contains(name)).collect();
+        assert_eq!(more, ["GH_TOKEN"]);
+    }
 }

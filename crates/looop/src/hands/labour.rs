@@ -25,14 +25,14 @@ const SWEPT: &str = "swept";
 /// Carries out a worker move. Blocks; what was launched is the caller's to reap.
 pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
     match &plan.act {
-        Act::Worker { session, verify, repo } => match task(plan, session) {
+        Act::Worker { session, verify, repo, foreign, .. } => match task(plan, session) {
             Some(task) => {
                 let (verify, repo) = (verify.clone(), repo.clone());
-                worker::start(reader, config, &Task { verify, repo, ..task })
+                worker::start(reader, config, &Task { verify, repo, foreign: *foreign, ..task })
             }
             None => (mismatch(plan), None),
         },
-        Act::Again { from, session, asks } => again(reader, config, plan, (from, session, asks)),
+        Act::Again { from, session, asks, .. } => again(reader, config, plan, (from, session, asks)),
         Act::Typed { session, input } => (typed(reader, plan, session, input), None),
         Act::Ended { session, also } => (end_all(reader, session, also), None),
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => (mismatch(plan), None),
@@ -95,11 +95,13 @@ fn problem(reader: &Reader, session: &str) -> Option<String> {
 
 /// The task that a start is about.
 fn task(plan: &Plan, session: &str) -> Option<Task> {
-    let Move::StartWorker { prompt, runner, command, .. } = &plan.action else { return None };
+    let Move::StartWorker { prompt, runner, command, sandbox, .. } = &plan.action else { return None };
     Some(Task {
         goal: plan.goal.clone(),
         runner: runner.clone(),
         command: command.clone(),
+        sandbox: *sandbox,
+        rights: plan.rights.clone(),
         ..Task::new(session, prompt, plan.author.clone())
     })
 }
@@ -158,6 +160,17 @@ fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
         Ok(outcome) => outcome,
         Err(ClientError::Absent) => Outcome::failed(format!("{session} has ended")),
         Err(error) => Outcome::failed(format!("{session}: {error}")),
+    }
+}
+
+/// Stops all of a session, or lets it go on. One that has ended meanwhile needs neither.
+pub(crate) fn restrain(reader: &Reader, session: &str, stop: bool) -> Result<()> {
+    let asked = Client::connect(&folder(reader, session))
+        .and_then(|mut client| if stop { client.pause() } else { client.go_on() });
+    let what = if stop { "stopped" } else { "continued" };
+    match asked {
+        Ok(()) | Err(ClientError::Absent | ClientError::Gone) => Ok(()),
+        Err(error) => Err(Failure::new(format!("{session} could not be {what}: {error}"))),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The hands: what to start for an effect, and what came of it.
 
 pub(crate) mod act;
+pub(crate) mod authored;
 pub(crate) mod await_file;
 pub(crate) mod await_folders;
 pub(crate) mod brakes;
@@ -12,14 +13,20 @@ pub(crate) mod fleet;
 #[cfg(target_os = "linux")]
 pub(crate) mod inotify;
 pub(crate) mod labour;
+pub(crate) mod locked;
+pub(crate) mod model;
 pub(crate) mod notify;
+pub(crate) mod policy;
 mod post;
+pub(crate) mod rules;
 pub(crate) mod runner;
+pub(crate) mod sandbox;
 pub(crate) mod seeds;
 pub(crate) mod sense;
 pub(crate) mod settled;
 pub(crate) mod task;
 pub(crate) mod trial;
 pub(crate) mod upkeep;
+pub(crate) mod usage;
 pub(crate) mod worker;
 pub(crate) mod worktree;

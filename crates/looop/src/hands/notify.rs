@@ -171,7 +171,7 @@ pub(crate) fn main(channel: &str) -> Result<String> {
 fn all(data: &Path, said: &Said) -> Result<String> {
     let env: Env =
         std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value))).collect();
-    let loaded = config::load(data, &env).map_err(|error| Failure::new(error.to_string()))?;
+    let loaded = config::load_settings(data, &env).map_err(|error| Failure::new(error.to_string()))?;
     let results = send(data, &loaded.config, said, &Brakes::default());
     let failed: Vec<String> = results
         .iter()

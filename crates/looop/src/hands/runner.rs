@@ -80,7 +80,7 @@ pub(crate) fn missing(agent: &Agent, env: &[(String, String)]) -> Option<String>
 }
 
 /// The program that a shell command begins with, where that is plain to see.
-fn program(command: &str) -> Option<&str> {
+pub(crate) fn program(command: &str) -> Option<&str> {
     let is_setting = |word: &&str| {
         word.split_once('=')
             .is_some_and(|(name, _)| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))

@@ -2,15 +2,24 @@
 
 use looop_store::{Stored, Writer};
 
+use crate::config::{Config, Decider};
 use crate::failure::{Failure, Result};
 
 const PLAYBOOK: &str = include_str!("seeds/PLAYBOOK.md");
 const TODAY: &str = include_str!("seeds/today.sh");
 const WELCOME: &str = include_str!("seeds/welcome.md");
 const DISK: &str = include_str!("seeds/disk-report.md");
+const SETUP: &str = include_str!("seeds/setup.md");
 
-/// Path, content and mode. The PLAYBOOK comes last: with it the profile is no longer fresh.
-const SEEDS: [(&str, &str, u32); 4] = [
+/// Path, content and mode.
+type Seed = (&'static str, &'static str, u32);
+
+/// Where an agent can be asked. The PLAYBOOK comes last: with it the profile is no longer fresh.
+const WITH_AGENT: [Seed; 3] =
+    [("goals/setup.md", SETUP, 0o600), ("sensors/today.sh", TODAY, 0o700), ("PLAYBOOK.md", PLAYBOOK, 0o600)];
+
+/// Where there is none.
+const SEEDS: [Seed; 4] = [
     ("goals/welcome.md", WELCOME, 0o600),
     ("goals/disk-report.md", DISK, 0o600),
     ("sensors/today.sh", TODAY, 0o700),
@@ -19,13 +28,15 @@ const SEEDS: [(&str, &str, u32); 4] = [
 
 /// Puts the starter files into a profile that nobody has used yet, and says which. A profile that holds anything of a
 /// person's, or of an older looop, gets none.
-pub(crate) fn plant(writer: &Writer) -> Result<Vec<String>> {
+pub(crate) fn plant(writer: &Writer, config: &Config) -> Result<Vec<String>> {
     // What an interrupted planting left half written is nobody's.
     writer.sweep().map_err(|error| Failure::new(error.text()))?;
     if !is_fresh(writer)? {
         return Ok(Vec::new());
     }
-    let seeds = SEEDS.map(|(path, text, mode)| (path, text.as_bytes(), mode));
+    let agent = config.worker_runner().is_some() && config.default != [Decider::Builtin];
+    let seeds: &[Seed] = if agent { &WITH_AGENT } else { &SEEDS };
+    let seeds: Vec<_> = seeds.iter().map(|(path, text, mode)| (*path, text.as_bytes(), *mode)).collect();
     writer.seed(&seeds).map_err(|error| Failure::new(error.text()))
 }
 
@@ -41,7 +52,7 @@ fn is_fresh(writer: &Writer) -> Result<bool> {
             if path == "goals/archive" {
                 continue;
             }
-            let planted = SEEDS.iter().find(|(seed, ..)| *seed == path);
+            let planted = SEEDS.iter().chain(&WITH_AGENT).find(|(seed, ..)| *seed == path);
             let same = planted.is_some_and(
                 |(_, text, _)| matches!(writer.read(&path), Stored::Value(bytes) if bytes == text.as_bytes()),
             );

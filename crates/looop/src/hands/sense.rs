@@ -8,6 +8,7 @@ use std::time::Duration;
 use looop_core::model::digest::Digest;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
+use looop_core::model::rights::Rights;
 use looop_core::time::Now;
 use looop_core::world::fleet::Fleet;
 use looop_core::world::header::{self, Header};
@@ -17,6 +18,7 @@ use looop_session::{Done, Job, Order};
 use looop_store::Reader;
 use looop_store::docs::{DocsCache, Sensor};
 
+use super::authored::Authored;
 use super::brakes::Brakes;
 use super::environ;
 use crate::clock;
@@ -47,11 +49,23 @@ enum Task {
     Proof(String),
 }
 
+/// A session whose work is to be proven.
+#[derive(Clone, Debug)]
+pub(crate) struct Unproven {
+    pub(crate) session: String,
+    /// The command that does.
+    pub(crate) command: String,
+    /// With whose rights it runs.
+    pub(crate) rights: Rights,
+}
+
 /// What the loop has open and wants to hear about.
 #[derive(Debug, Default)]
 pub(crate) struct Open {
-    /// Sessions whose work is to be proven once they have ended, with the command that does.
-    pub(crate) unproven: Vec<(String, String)>,
+    /// Sessions whose work is to be proven once they have ended.
+    pub(crate) unproven: Vec<Unproven>,
+    /// Bytes that moves of a decider wrote, by path.
+    pub(crate) written: BTreeMap<String, Digest>,
     /// Sessions that the log takes for alive, with the goal that each serves.
     pub(crate) running: Vec<(String, String)>,
     /// Asks that wait.
@@ -103,14 +117,15 @@ impl Pass {
         if open.early {
             return Ok(pass);
         }
+        let place = (reader, config, &Authored::new(config, &open.written));
         for (name, sensor) in &scan.sensors {
             match pass.reusable(known, name) {
                 Some(reading) => drop(pass.seen.readings.insert(name.clone(), reading)),
-                None => pass.add_sensor(reader, config, name, sensor),
+                None => pass.add_sensor(place, name, sensor),
             }
         }
-        pass.add_checks(reader, config, known, open);
-        pass.add_proofs(reader, config, &open.unproven);
+        pass.add_checks(place, known, open);
+        pass.add_proofs(place, &open.unproven);
         Ok(pass)
     }
 
@@ -121,7 +136,7 @@ impl Pass {
         (self.seen.scope == Scope::Quick && same).then(|| reading.clone())
     }
 
-    fn add_checks(&mut self, reader: &Reader, config: &Config, known: &Known, open: &Open) {
+    fn add_checks(&mut self, (reader, config, authored): Place<'_>, known: &Known, open: &Open) {
         let fleet = &self.seen.docs.fleet;
         let over = open.running.iter().filter(|(session, _)| !fleet.lives(session)).map(|(_, goal)| goal);
         let stale: BTreeSet<&String> = open.stale.iter().chain(over).collect();
@@ -133,29 +148,41 @@ impl Pass {
             if let Some((_, checked)) = last {
                 reused.insert(id, checked.clone());
             } else {
-                self.jobs.push(check_job(&check, reader.root(), config));
-                self.tasks.push(Task::Check(id));
+                let rights = authored.check(&self.seen.docs, &id, &check);
+                match authored.dressed(reader, &rights, check_job(&check, reader.root(), config)) {
+                    Ok(job) => {
+                        self.jobs.push(job);
+                        self.tasks.push(Task::Check(id));
+                    }
+                    Err(reason) => drop(reused.insert(id, not_run(reason))),
+                }
             }
         }
         self.seen.checks = reused;
     }
 
     /// Prepares the commands that prove the work of workers which have ended, as many as a beat has time for.
-    fn add_proofs(&mut self, reader: &Reader, config: &Config, unproven: &[(String, String)]) {
+    fn add_proofs(&mut self, (reader, config, authored): Place<'_>, unproven: &[Unproven]) {
         let each = config.verify_timeout.max(Duration::from_secs(1));
         let rounds = (PROOF_TIME.as_secs() / each.as_secs().max(1)).max(1);
         let most = usize::try_from(rounds).unwrap_or(1).saturating_mul(environ::parallel());
         let fleet = &self.seen.docs.fleet;
-        let ended = unproven.iter().filter(|(session, _)| !fleet.lives(session));
-        for (session, command) in ended.take(most) {
+        let ended = unproven.iter().filter(|one| !fleet.lives(&one.session));
+        for Unproven { session, command, rights } in ended.take(most) {
             let workplace = reader.path("work").join(session);
             let cwd = if workplace.is_dir() { workplace } else { reader.root().to_owned() };
-            self.jobs.push(Job { cwd, timeout: Some(each), ..check_job(command, reader.root(), config) });
-            self.tasks.push(Task::Proof(session.clone()));
+            let job = Job { cwd, timeout: Some(each), ..check_job(command, reader.root(), config) };
+            match authored.dressed(reader, rights, job) {
+                Ok(job) => {
+                    self.jobs.push(job);
+                    self.tasks.push(Task::Proof(session.clone()));
+                }
+                Err(reason) => drop(self.seen.proofs.insert(session.clone(), not_run(reason))),
+            }
         }
     }
 
-    fn add_sensor(&mut self, reader: &Reader, config: &Config, name: &str, sensor: &Sensor) {
+    fn add_sensor(&mut self, (reader, config, authored): Place<'_>, name: &str, sensor: &Sensor) {
         match prepare(reader, name, sensor, &self.now) {
             Ready::Reuse(reading) => {
                 self.seen.readings.insert(name.to_owned(), reading);
@@ -166,8 +193,18 @@ impl Pass {
             }
             Ready::Run(header) => {
                 let path = reader.path("sensors").join(&sensor.files[0]);
-                self.jobs.push(sensor_job(vec![path.into()], reader.root(), &header, config));
-                self.tasks.push(Task::Sensor(name.to_owned(), header));
+                let job = sensor_job(vec![path.into()], reader.root(), &header, config);
+                let rights = authored.sensor(reader, &self.seen.docs, name);
+                match rights.and_then(|rights| authored.dressed(reader, &rights, job)) {
+                    Ok(job) => {
+                        self.jobs.push(job);
+                        self.tasks.push(Task::Sensor(name.to_owned(), header));
+                    }
+                    Err(problem) => {
+                        let reading = cannot(problem, previous(reader, name).as_ref(), &self.now);
+                        self.seen.readings.insert(name.to_owned(), reading);
+                    }
+                }
             }
         }
     }
@@ -186,6 +223,11 @@ impl Pass {
 }
 
 impl Sensed {
+    /// How wide the look is.
+    pub(crate) fn scope(&self) -> Scope {
+        self.pass.seen.scope
+    }
+
     /// Puts together what was seen. Sensors take their time: files, letters and workers are those of now.
     pub(crate) fn conclude(
         self,
@@ -246,7 +288,8 @@ fn carried(before: Observation, now: Observation) -> Observation {
     let digest = |seen: &Observation, id: &String| seen.docs.goals.get(id).and_then(Doc::digest);
     let mut checks = before.checks.clone();
     checks.retain(|id, _| digest(&before, id) == digest(&now, id));
-    Observation { scope: before.scope, secret: before.secret, readings: before.readings, checks, ..now }
+    let (scope, secret, readings, proofs) = (before.scope, before.secret, before.readings, before.proofs);
+    Observation { scope, secret, readings, checks, proofs, ..now }
 }
 
 /// Files, letters and workers as an observation.
@@ -257,7 +300,8 @@ fn observation(
     open: &Open,
 ) -> Observation {
     let letters = letters(reader, &open.asks);
-    let docs = Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..docs };
+    let (waiting, unfetched, proposals) = (letters.waiting(), letters.unfetched(), letters.proposals());
+    let docs = Docs { fleet, waiting, unfetched, proposals, ..docs };
     Observation { docs, letters, unusable, broken, ..Observation::default() }
 }
 
@@ -282,6 +326,14 @@ fn run(reader: &Reader, config: &Config, jobs: Vec<Job>, brakes: &Brakes) -> Res
 fn checks(seen: &Observation) -> BTreeMap<String, String> {
     let check = |text: &str| goal::parse(text).check;
     seen.docs.goals.iter().filter_map(|(id, doc)| Some((id.clone(), check(doc.text()?)?))).collect()
+}
+
+/// Where and how things are run.
+type Place<'a> = (&'a Reader, &'a Config, &'a Authored<'a>);
+
+/// What a command says that must not be run.
+fn not_run(reason: String) -> Checked {
+    Checked { ended: Ended::Spawn(reason), output: String::new() }
 }
 
 type Previous = (Reading, i64);
@@ -408,7 +460,7 @@ pub(crate) fn unusable(problem: &str) -> Reading {
 pub(crate) fn read_once(
     reader: &Reader,
     config: &Config,
-    (script, head): (&Path, &str),
+    (script, head, rights): (&Path, &str, &Rights),
     brakes: &Brakes,
 ) -> Result<Reading> {
     let now = clock::now();
@@ -417,6 +469,10 @@ pub(crate) fn read_once(
         Err(problem) => return Ok(cannot(problem, None, &now)),
     };
     let job = sensor_job(vec![script.as_os_str().to_owned()], reader.root(), &header, config);
+    let job = match Authored::new(config, &BTreeMap::new()).dressed(reader, rights, job) {
+        Ok(job) => job,
+        Err(problem) => return Ok(cannot(problem, None, &now)),
+    };
     let done = run(reader, config, vec![job], brakes)?.pop().flatten();
     let done = done.ok_or_else(|| Failure::new("the sensor gave no result"))?;
     Ok(read(&done, &header, config, || None, &now))

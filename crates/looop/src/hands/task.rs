@@ -1,6 +1,7 @@
 //! What a worker was asked to do, as it lies in its session's folder.
 
 use looop_core::model::plan::Author;
+use looop_core::model::rights::Rights;
 use looop_core::world::fleet::worker_of;
 use looop_store::Reader;
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,15 @@ pub(crate) struct Task {
     /// The repository that it gets a worktree of.
     #[serde(default)]
     pub(crate) repo: Option<String>,
+    /// Whether a decider named that repository.
+    #[serde(default)]
+    pub(crate) foreign: bool,
+    /// Whether it is confined whatever its runner says.
+    #[serde(default)]
+    pub(crate) sandbox: bool,
+    /// With whose rights its own command runs.
+    #[serde(default)]
+    pub(crate) rights: Rights,
     /// Who wanted it.
     pub(crate) author: Author,
     /// Answers that an earlier session of it did not live to see.
@@ -70,6 +80,9 @@ impl Task {
             command: None,
             verify: None,
             repo: None,
+            foreign: false,
+            sandbox: false,
+            rights: Rights::Person,
             author,
             answers: Vec::new(),
         }

@@ -4,6 +4,7 @@ use std::fs::{DirBuilder, File};
 use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
+use looop_core::model::rights::Rights;
 use looop_store::Reader;
 
 use super::brakes::Brakes;
@@ -15,10 +16,10 @@ use crate::failure::{Failure, Result};
 pub(crate) fn problem(
     reader: &Reader,
     config: &Config,
-    (script, beat): (&[u8], u64),
+    (script, beat, rights): (&[u8], u64, &Rights),
     brakes: &Brakes,
 ) -> Option<String> {
-    match tried(reader, config, (script, beat), brakes) {
+    match tried(reader, config, (script, beat, rights), brakes) {
         Ok(None) => None,
         Ok(Some(problem)) => Some(problem),
         Err(failure) => Some(failure.error),
@@ -28,13 +29,15 @@ pub(crate) fn problem(
 fn tried(
     reader: &Reader,
     config: &Config,
-    (script, beat): (&[u8], u64),
+    (script, beat, rights): (&[u8], u64, &Rights),
     brakes: &Brakes,
 ) -> Result<Option<String>> {
-    let folder = reader.path("scratch").join(format!(".trial-{beat}"));
+    // What is confined writes to scratch: what runs with the person's rights is not tried there.
+    let room = if rights.is_person() { "sessions" } else { "scratch" };
+    let folder = reader.path(room).join(format!(".trial-{beat}"));
     // A crash may have left one behind.
     drop(std::fs::remove_dir_all(&folder));
-    let result = run(reader, config, (script, &folder), brakes);
+    let result = run(reader, config, (script, &folder, rights), brakes);
     drop(std::fs::remove_dir_all(&folder));
     result
 }
@@ -42,7 +45,7 @@ fn tried(
 fn run(
     reader: &Reader,
     config: &Config,
-    (script, folder): (&[u8], &std::path::Path),
+    (script, folder, rights): (&[u8], &std::path::Path, &Rights),
     brakes: &Brakes,
 ) -> Result<Option<String>> {
     let failed = |error: std::io::Error| Failure::new(format!("the sensor could not be tried: {error}"));
@@ -53,7 +56,7 @@ fn run(
     file.set_permissions(std::fs::Permissions::from_mode(0o700)).map_err(failed)?;
     drop(file);
     let head = String::from_utf8_lossy(&script[..script.len().min(8 << 10)]).into_owned();
-    let reading = sense::read_once(reader, config, (&path, &head), brakes)?;
+    let reading = sense::read_once(reader, config, (&path, &head, rights), brakes)?;
     if !reading.failed {
         return Ok(None);
     }

@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use looop_core::model::outcome::{Ended, Outcome};
 use looop_core::model::plan::Author;
+use looop_core::model::rights::Rights;
 use looop_session::{HostError, Kill, Launched, Receipt, Size, Spec, Standing, Start, StartError, host};
 use looop_store::Reader;
 
 use super::act::{folder, stands};
+use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
 use super::task::{self, Task};
@@ -54,16 +56,21 @@ pub(crate) fn start(reader: &Reader, config: &Config, task: &Task) -> (Outcome, 
 /// All is checked before anything is made.
 fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<Launched, String> {
     let agent = agent(config, task)?;
-    let env = env(reader, config, task).map_err(|failure| failure.error)?;
+    let confined = confined(config, task, &agent)?;
+    let env = env(reader, config, task, confined.as_ref()).map_err(|failure| failure.error)?;
     if let Some(reason) = missing(&agent, &env) {
         return Err(reason);
     }
     let cwd = match &task.repo {
-        Some(repo) => worktree::make(reader, config, &task.session, repo)?,
+        Some(repo) => worktree::make(reader, config, task, (repo, confined.is_some()))?,
         None => reader.root().to_owned(),
     };
     let prompt = folder(reader, &task.session).join(contract::FILE);
-    let spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
+    let mut spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
+    if let Some(confined) = &confined {
+        spec.argv = confined.wrap(reader, config, (task, &agent), &spec)?;
+        spec.notes.insert("confined".to_owned(), confined.means.word().to_owned());
+    }
     host_it(reader, config, task, &spec).map_err(|error| {
         let reason = refused(&task.worker, &error);
         match take_back(reader, config, &task.session, &error) {
@@ -129,20 +136,30 @@ fn take_back(reader: &Reader, config: &Config, session: &str, error: &StartError
     Ok(())
 }
 
-/// The person's environment, with what a worker and a terminal add.
-fn env(reader: &Reader, config: &Config, task: &Task) -> Result<Vec<(String, String)>> {
+/// The person's environment, with what a worker and a terminal add. The command of a decider gets what is listed alone.
+fn env(
+    reader: &Reader,
+    config: &Config,
+    task: &Task,
+    confined: Option<&Confined>,
+) -> Result<Vec<(String, String)>> {
     let session = task.session.as_str();
-    let mut env = environ::of_person(
-        reader.root(),
-        config,
-        &[
-            ("LOOOP_SESSION_ID", session),
-            ("BABYSIT_SESSION_ID", session),
-            ("LOOOP_GOAL", task.goal.as_deref().unwrap_or("")),
-            ("TERM", "xterm-256color"),
-            ("COLORTERM", "truecolor"),
-        ],
-    )?;
+    let more = [
+        ("LOOOP_SESSION_ID", session),
+        ("BABYSIT_SESSION_ID", session),
+        ("LOOOP_GOAL", task.goal.as_deref().unwrap_or("")),
+        ("TERM", "xterm-256color"),
+        ("COLORTERM", "truecolor"),
+    ];
+    let mut env = match &task.rights {
+        Rights::Confined(granted) if task.command.is_some() => {
+            environ::of_decider(reader.root(), config, granted, &more)?
+        }
+        Rights::Person | Rights::Confined(_) => environ::of_person(reader.root(), config, &more)?,
+    };
+    if let Some(confined) = confined {
+        confined.adapt(reader.root(), &mut env)?;
+    }
     // Of the terminal that looop was called in; the worker has one of its own.
     env.retain(|(name, _)| {
         !matches!(name.as_str(), "LINES" | "COLUMNS" | "LOOOP_RUN_ID" | "LOOOP_DECISION_FILE")
@@ -163,6 +180,7 @@ fn spec(
         Author::Builtin => "builtin".to_owned(),
         Author::Decider(name) => format!("decider:{name}"),
         Author::Person => "person".to_owned(),
+        Author::Approved(name) => format!("approved:{name}"),
     };
     let notes = [
         ("worker", Some(&task.worker)),

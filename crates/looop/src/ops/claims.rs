@@ -4,6 +4,7 @@ use looop_store::mail::{ClaimError, Claimed, Lease, Unclaimed};
 
 use super::Place;
 use super::alive::is_alive;
+use super::place::is_confined;
 use super::worker_letters::{caller, whoever};
 use crate::clock;
 use crate::failure::{Failure, Result};
@@ -12,11 +13,11 @@ use crate::failure::{Failure, Result};
 pub(crate) fn claim(place: &Place, name: &str, session: Option<&str>) -> Result<String> {
     let reader = place.reader()?;
     let session = whoever(place, &reader, session, "looop claim <name> --session <worker>")?;
-    if !is_alive(&reader, &session) {
+    let alive = |session: &str| is_confined(place) || is_alive(&reader, session);
+    if !alive(&session) {
         return Err(Failure::new(format!("{session} does not live, and only a live session can claim"))
             .hint("looop worker list shows who lives"));
     }
-    let alive = |session: &str| is_alive(&reader, session);
     let nonce = nonce()?;
     let lease = Lease { nonce: &nonce, wall: clock::now().wall, alive: &alive };
     let got = reader.claim(name, &session, &lease).map_err(|error| failure(&error))?;
@@ -31,7 +32,7 @@ pub(crate) fn claim(place: &Place, name: &str, session: Option<&str>) -> Result<
 pub(crate) fn unclaim(place: &Place, name: &str, session: Option<&str>) -> Result<String> {
     let reader = place.reader()?;
     let session = caller(place, &reader, session)?;
-    let alive = |session: &str| is_alive(&reader, session);
+    let alive = |session: &str| is_confined(place) || is_alive(&reader, session);
     let lease = Lease { nonce: "", wall: clock::now().wall, alive: &alive };
     let gave = reader.unclaim(name, session.as_deref(), &lease).map_err(|error| failure(&error))?;
     Ok(match gave {

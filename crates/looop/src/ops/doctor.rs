@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::Place;
 use super::submit::{self, Holder};
 use crate::clock;
-use crate::config::Decider;
+use crate::config::{Api, Decider, KeySource};
 use crate::hands::environ;
 
 /// With fewer the loop, and a verb or two that wait, may have to look instead of being told.
@@ -30,11 +30,11 @@ pub(crate) struct Finding {
     pub(crate) fix: Option<String>,
 }
 
-fn fine(what: &str, state: impl Into<String>) -> Finding {
+pub(super) fn fine(what: &str, state: impl Into<String>) -> Finding {
     Finding { what: what.to_owned(), state: state.into(), fix: None }
 }
 
-fn wrong(what: &str, state: impl Into<String>, fix: impl Into<String>) -> Finding {
+pub(super) fn wrong(what: &str, state: impl Into<String>, fix: impl Into<String>) -> Finding {
     Finding { what: what.to_owned(), state: state.into(), fix: Some(fix.into()) }
 }
 
@@ -48,6 +48,7 @@ pub(crate) fn examine(place: &Place) -> Vec<Finding> {
         Err(failure) => findings.push(wrong("profile", failure.error, failure.hint.unwrap_or_default())),
     }
     pulse(place, &mut findings);
+    findings.extend(super::confinement::findings(place));
     findings.extend(inotify());
     clock_finding(&mut findings);
     space(place, &mut findings);
@@ -78,11 +79,12 @@ fn config(place: &Place, findings: &mut Vec<Finding>) {
             findings.push(fine("decider", "builtin: serves goals that carry a recipe"));
             continue;
         };
-        let tick = loaded.config.runners.get(name.as_str()).and_then(|runner| runner.tick.as_ref());
-        let program = tick.and_then(|tick| {
-            tick.as_str().split_whitespace().find(|word| !word.contains('=')).map(str::to_owned)
-        });
-        let Some(program) = program else { continue };
+        let runner = loaded.config.runners.get(name.as_str());
+        if let Some(api) = runner.and_then(|runner| runner.api.as_ref()) {
+            findings.push(model(place, name.as_str(), api));
+        }
+        let tick = runner.and_then(|runner| runner.tick.as_ref());
+        let Some(program) = tick.and_then(|tick| program(tick.as_str())) else { continue };
         if on_path(place, &program) {
             findings.push(fine("decider", format!("{name}: {program} is there")));
         } else {
@@ -92,6 +94,25 @@ fn config(place: &Place, findings: &mut Vec<Finding>) {
                 format!("install {program}, or change runners.{name}.tick"),
             ));
         }
+    }
+}
+
+/// The program that a command ends in: what stands before it prepares its folder.
+fn program(command: &str) -> Option<String> {
+    let last = command.rsplit("&&").next()?;
+    last.split_whitespace().find(|word| !word.contains('=')).map(str::to_owned)
+}
+
+/// A model that decides: whether its key can be found. The key itself is not looked at.
+fn model(place: &Place, name: &str, api: &Api) -> Finding {
+    let what = format!("{name}: {} at {}", api.model, api.endpoint());
+    match &api.key {
+        Some(KeySource::Env(variable)) if !place.env.contains_key(variable) => wrong(
+            "decider",
+            format!("{what}: the variable {variable} is not set"),
+            format!("set {variable}, unless env_file has it"),
+        ),
+        Some(KeySource::Env(_) | KeySource::Command(_)) | None => fine("decider", what),
     }
 }
 

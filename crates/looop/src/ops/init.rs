@@ -1,16 +1,24 @@
 //! Setting up a profile.
 
 use looop_core::engine::io::Request;
+use looop_core::policy::grant_text;
 use looop_store::Reader;
 use looop_store::disk::write_new;
 
 use super::{Place, submit};
-use crate::config::{FILE_NAMES, PRESETS, found_on_path, nearest, preset, render_starter};
+use crate::clock;
+use crate::config::{
+    FILE_NAMES, POLICY_FILE, PRESETS, TOOLS, Tool, found_on_path, nearest, preset, render_starter,
+    tools_on_path,
+};
 use crate::failure::{Failure, Result};
+use crate::hands::policy;
 use crate::pulse::open::open_failure;
 
-/// Writes `config.toml` for the chosen or found runner and makes the profile. Says what it did.
-pub(crate) fn init(place: &Place, runner: Option<&str>) -> Result<Vec<String>> {
+/// Writes `config.toml` for the chosen or found runner, grants what is asked for, and makes the profile. Says what it
+/// did.
+pub(crate) fn init(place: &Place, runner: Option<&str>, grants: &[String]) -> Result<Vec<String>> {
+    let wanted: Vec<&Tool> = grants.iter().map(|name| tool(name)).collect::<Result<_>>()?;
     let found = found_on_path(&place.env);
     let chosen = match runner {
         Some("builtin") => None,
@@ -36,9 +44,62 @@ pub(crate) fn init(place: &Place, runner: Option<&str>) -> Result<Vec<String>> {
     if let Some(chosen) = chosen.filter(|chosen| !found.contains(&chosen.name)) {
         said.push(format!("note: {} is not on your PATH yet", chosen.name));
     }
+    said.extend(granted(place, &reader, &wanted)?);
     // A dry run opens the profile as its holder does: folders, log and starter files are there afterwards.
     submit::submit(place, Request::DryRun, &mut |_| {})?;
     said.push("next: looop beat".to_owned());
+    Ok(said)
+}
+
+fn tool(name: &str) -> Result<&'static Tool> {
+    let known = || TOOLS.iter().map(|tool| tool.program);
+    TOOLS.iter().find(|tool| tool.program == name).ok_or_else(|| {
+        let failure = Failure::usage(format!("it is not known what \"{name}\" needs"));
+        match nearest(name, known()) {
+            Some(near) => failure.hint(format!("did you mean {near}?")),
+            None => failure.hint(format!("one of {}; or write a [[grant]] into policy.toml", all(known()))),
+        }
+    })
+}
+
+fn all<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Grants programs what they need, each once. Without any named it only says which could be.
+fn granted(place: &Place, reader: &Reader, wanted: &[&Tool]) -> Result<Vec<String>> {
+    let found = tools_on_path(&place.env);
+    let mut said = Vec::new();
+    let mut added = Vec::new();
+    let day = clock::now().day();
+    let policy = policy::append(reader, |before| {
+        let is_granted = |tool: &Tool| before.grants.iter().any(|grant| grant.program == tool.program);
+        for tool in wanted {
+            if is_granted(tool) {
+                said.push(format!("{} is granted already", tool.program));
+            } else if !added.contains(&tool.program) {
+                added.push(tool.program);
+            }
+        }
+        let new = TOOLS.iter().filter(|tool| added.contains(&tool.program));
+        new.map(|tool| grant_text(&tool.grant(), &format!("granted by looop init on {day}"))).collect()
+    })?;
+    if !added.is_empty() {
+        said.push(format!("wrote {POLICY_FILE}: {} granted; looop policy show lists it", added.join(", ")));
+    }
+    let away = added.iter().filter(|name| !found.iter().any(|tool| tool.program == **name));
+    said.extend(away.map(|name| format!("note: {name} is not on your PATH yet")));
+    let open = found.iter().map(|tool| tool.program);
+    let open: Vec<&str> =
+        open.filter(|name| policy.grants.iter().all(|grant| grant.program != *name)).collect();
+    if !open.is_empty() {
+        said.push(format!(
+            "found {}: run by a decider they get no network and no secrets until you grant them; for one: looop init \
+             --grant {}",
+            open.join(", "),
+            open[0]
+        ));
+    }
     Ok(said)
 }
 

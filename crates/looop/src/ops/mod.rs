@@ -1,7 +1,10 @@
 //! Operations: each verb builds a request or reads a view, and nothing else.
 
 mod alive;
+pub(crate) mod approvals;
 pub(crate) mod claims;
+mod confinement;
+pub(crate) mod cost;
 pub(crate) mod doctor;
 pub(crate) mod down;
 pub(crate) mod drive;
@@ -15,6 +18,7 @@ pub(crate) mod letters;
 pub(crate) mod log;
 pub(crate) mod news;
 mod place;
+pub(crate) mod policy;
 pub(crate) mod propose;
 mod pulse_log;
 pub(crate) mod runs;
@@ -23,9 +27,11 @@ pub(crate) mod sensors;
 pub(crate) mod service;
 pub(crate) mod session;
 pub(crate) mod submit;
+pub(crate) mod trust;
+pub(crate) mod undo;
 pub(crate) mod up;
 pub(crate) mod why;
 pub(crate) mod worker_letters;
 pub(crate) mod workers;
 
-pub(crate) use place::{Place, named};
+pub(crate) use place::{Place, named, reaches_the_loop};

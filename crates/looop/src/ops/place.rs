@@ -8,6 +8,7 @@ use looop_store::Reader;
 
 use crate::config::{self, Env, Loaded};
 use crate::failure::{Failure, Result};
+use crate::hands::locked::VARIABLE;
 use crate::pulse::open::{config_failure, open_failure};
 
 /// A profile's place, and the environment that the verb was called in.
@@ -52,6 +53,24 @@ impl Place {
     pub(crate) fn config(&self) -> Result<Loaded> {
         config::load(&self.data, &self.env).map_err(|error| config_failure(&error))
     }
+}
+
+/// Whether a confined worker calls. It sees no other session, so it cannot know whether one lives, and it reaches neither
+/// the lock nor the socket of the loop.
+pub(super) fn is_confined(place: &Place) -> bool {
+    place.env.get(VARIABLE).is_some_and(|value| !value.is_empty())
+}
+
+/// Refuses a confined worker where what it would see of the loop and of other workers is not so.
+pub(crate) fn reaches_the_loop(place: &Place) -> Result<()> {
+    if is_confined(place) { Err(confined_failure()) } else { Ok(()) }
+}
+
+/// What a confined worker is told that wants more than letters can do.
+fn confined_failure() -> Failure {
+    Failure::new("a confined worker cannot reach the loop").hint(
+        "looop propose <move.json> asks the person; looop ask, told, claim, flag and cost record work here",
+    )
 }
 
 /// A name from the command line.

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use looop_core::intake;
 use looop_core::model::letter::AskKind;
-use looop_core::model::moves::{Move, one_line};
 use looop_store::mail::NewAsk;
 
 use super::Place;
@@ -36,7 +35,7 @@ pub(crate) fn propose(place: &Place, text: &str, session: Option<&str>) -> Resul
     let value =
         serde_json::from_str(text).map_err(|error| Failure::new(format!("the move is not JSON: {error}")))?;
     let proposal = intake::parse(&value).map_err(|refusal| Failure::new(refusal.to_string()))?;
-    let prompt = format!("{} proposes to {}", session, deed(&proposal.action));
+    let prompt = format!("{} proposes to {}", session, looop_core::approval::deed(&proposal.action));
     let new = NewAsk {
         from: &session,
         kind: AskKind::Proposal,
@@ -46,29 +45,4 @@ pub(crate) fn propose(place: &Place, text: &str, session: Option<&str>) -> Resul
         ..NewAsk::default()
     };
     Ok(posted(&reader, &new)?.ask.id)
-}
-
-/// What a move would do, in one line.
-fn deed(action: &Move) -> String {
-    let because = |reason: &Option<String>| {
-        reason.as_deref().map_or(String::new(), |reason| format!(": {}", one_line(reason, 200)))
-    };
-    match action {
-        Move::Noop { reason } => format!("do nothing{}", because(reason)),
-        Move::RunShell { cmd, reason } => format!("run {}{}", one_line(cmd, 200), because(reason)),
-        Move::WriteGoal { id, .. } => format!("write goal {id}"),
-        Move::ArchiveGoal { id } => format!("archive goal {id}"),
-        Move::WriteSensor { name, .. } => format!("write sensor {name}"),
-        Move::RemoveSensor { name } => format!("remove sensor {name}"),
-        Move::WritePlaybook { .. } => "write PLAYBOOK.md".to_owned(),
-        Move::StartWorker { id, prompt, .. } => format!("start worker {id}: {}", one_line(prompt, 200)),
-        Move::SteerSession { id, input } => format!("type into {id}: {}", one_line(input, 200)),
-        Move::SendKey { id, keys } => format!("press {} in {id}", one_line(&keys.join(" "), 100)),
-        Move::RestartSession { id, reason, .. } => format!("restart {id}{}", because(reason)),
-        Move::KillWorker { id, reason, .. } => format!("kill {id}{}", because(reason)),
-        Move::SendNotification { message, .. } => format!("notify you: {}", one_line(message, 200)),
-        Move::AskHuman { prompt, .. } => format!("ask you: {}", one_line(prompt, 200)),
-        Move::WriteSchedule { name, .. } => format!("write schedule {name}"),
-        Move::DropSchedule { name } => format!("drop schedule {name}"),
-    }
 }

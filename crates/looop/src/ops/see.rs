@@ -55,7 +55,13 @@ pub(crate) fn see(place: &Place) -> Result<Seen> {
     let letters = reader.letters();
     let fleet = fleet::look(&reader, &mut Roll::default());
     let mut observation = Observation {
-        docs: Docs { fleet, waiting: letters.waiting(), unfetched: letters.unfetched(), ..scan.docs },
+        docs: Docs {
+            fleet,
+            waiting: letters.waiting(),
+            unfetched: letters.unfetched(),
+            proposals: letters.proposals(),
+            ..scan.docs
+        },
         letters,
         unusable: scan.odd,
         broken: scan.broken,

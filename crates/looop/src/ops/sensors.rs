@@ -6,8 +6,10 @@ use looop_store::docs::DocsCache;
 use super::Place;
 use crate::clock;
 use crate::failure::{Failure, Result};
+use crate::hands::authored::Authored;
 use crate::hands::brakes::Brakes;
 use crate::hands::sense;
+use crate::pulse::open::log_failure;
 
 /// A sensor's script.
 pub(crate) fn script(place: &Place, name: &str) -> Result<Vec<u8>> {
@@ -27,7 +29,10 @@ pub(crate) fn try_out(place: &Place, name: &str) -> Result<Reading> {
         return Ok(sense::unusable(problem));
     }
     let path = reader.path("sensors").join(&sensor.files[0]);
-    sense::read_once(&reader, &config.config, (&path, &sensor.head), &Brakes::default())
+    let written = reader.ledger().map_err(|error| log_failure(&error))?.written;
+    let rights =
+        Authored::new(&config.config, &written).sensor(&reader, &scan.docs, name).map_err(Failure::new)?;
+    sense::read_once(&reader, &config.config, (&path, &sensor.head, &rights), &Brakes::default())
 }
 
 fn none(name: &str) -> Failure {

@@ -8,8 +8,8 @@ use looop_core::ledger::entry::Line;
 use looop_core::model::moves::{Move, Proposal};
 use looop_core::model::outcome::Outcome;
 
-use super::Place;
 use super::see::{Lock, lock};
+use super::{Place, reaches_the_loop};
 use crate::failure::{Failure, Result};
 use crate::pulse::client;
 use crate::pulse::open::{Manner, Taken, open};
@@ -21,6 +21,7 @@ const GAP: Duration = Duration::from_millis(5);
 
 /// Runs a request to its end. `on_line` sees what is logged meanwhile.
 pub(crate) fn submit(place: &Place, request: Request, on_line: &mut dyn FnMut(&Line)) -> Result<Reply> {
+    reaches_the_loop(place)?;
     let begun = Instant::now();
     let heeds_signals = matches!(request, Request::Beat | Request::Make { .. });
     let config = place.config()?;
@@ -60,6 +61,7 @@ pub(super) enum Holder {
 
 /// Asks who holds the lock. It is never taken by this.
 pub(super) fn holder(place: &Place) -> Result<Holder> {
+    reaches_the_loop(place)?;
     let reader = place.reader()?;
     let begun = Instant::now();
     loop {

@@ -3,8 +3,11 @@
 use looop_core::builtin;
 use looop_core::gate::paused;
 use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::ledger::state::Ledger;
+use looop_core::meter::Micros;
 use looop_core::model::goal;
 use looop_core::model::outcome::Outcome;
+use looop_core::purse::paused_text;
 use looop_core::time::{Now, clock_text, span_text};
 use looop_core::view::status::worker_view;
 use looop_core::world::baseline::Change;
@@ -16,6 +19,7 @@ use serde::Serialize;
 use super::{Place, history, see};
 use crate::clock;
 use crate::failure::{Failure, Result};
+use crate::pulse::open::log_failure;
 use crate::setup::limits;
 
 /// How many appends are looked through for the last beat.
@@ -49,8 +53,18 @@ pub(crate) fn last_beat(place: &Place) -> Result<Vec<Step>> {
             explain(entry, &now, &mut steps);
         }
     }
+    steps.extend(stopped(&place.reader()?.ledger().map_err(|error| log_failure(&error))?, &now));
     steps.extend(lines.last().map(|line| since(line, &now)));
     Ok(steps)
+}
+
+/// What money stops besides decides: goals whose budget allows no worker, and workers that passed their allowance.
+fn stopped(ledger: &Ledger, now: &Now) -> Vec<Step> {
+    let goals = ledger.goals.values().filter_map(|record| Some(step("budget", record.broke.as_ref()?)));
+    let workers = ledger.workers.iter().filter_map(|(session, record)| {
+        Some(step("worker", format!("{session} is {}", paused_text(session, record, now)?)))
+    });
+    goals.chain(workers).collect()
 }
 
 fn since(line: &Line, now: &Now) -> Step {
@@ -71,8 +85,11 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
             looked(*cause, changes, steps);
             steps.push(step("did nothing", why.text(now)));
         }
-        Entry::DecideStarted { decider, run, cause, forced, changes, .. } => {
+        Entry::DecideStarted { decider, run, cause, forced, changes, tainted, .. } => {
             looked(*cause, changes, steps);
+            if !tainted.is_empty() {
+                steps.push(step("tainted", format!("the brief shows {}", tainted.join(", "))));
+            }
             let reason = forced
                 .as_ref()
                 .map_or_else(|| "the world changed".to_owned(), looop_core::ledger::entry::Force::text);
@@ -94,6 +111,11 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
             }
             steps.push(step("move", format!("{} by {}", plan.action.action(), plan.author.word())));
         }
+        Entry::Parked { ask, parked, .. } => {
+            let text = format!("{} as {ask}; {}", parked.prompt(), parked.rule);
+            steps.push(step("waits for you", text));
+        }
+        Entry::Approved { ask, .. } => steps.push(step("approved", ask.clone())),
         Entry::Restarted { .. } => steps.push(step("restarted", "it had not run before a crash")),
         Entry::Finished { outcome, .. } => steps.push(match outcome {
             Outcome::Done { note, .. } => {
@@ -106,6 +128,8 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         Entry::Seeded { .. }
         | Entry::Saw { .. }
         | Entry::WorkerEnded { .. }
+        | Entry::Spent { .. }
+        | Entry::Granted { .. }
         | Entry::Verified { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
@@ -117,9 +141,14 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::Undelivered { .. }
         | Entry::Delivered { .. }
         | Entry::Flapping { .. }
+        | Entry::Declined { .. }
+        | Entry::Lapsed { .. }
+        | Entry::Reparked { .. }
+        | Entry::RuleWritten { .. }
         | Entry::Asked { .. }
         | Entry::Answered { .. }
         | Entry::Dismissed { .. }
+        | Entry::Trusted { .. }
         | Entry::Paused { .. }
         | Entry::Resumed
         | Entry::Dropped { .. }
@@ -155,6 +184,9 @@ fn worker(seen: &see::Seen, worker: &Worker) -> Vec<Step> {
     steps.extend(view.goal.map(|goal| step("goal", goal)));
     if let Some(record) = seen.ledger.workers.get(&worker.session) {
         steps.push(step("started by", record.author.word()));
+        if let Some(allowed) = view.allowed_usd {
+            steps.push(step("spent", format!("${:.2} of its ${allowed:.2}", view.spent_usd)));
+        }
         steps.extend(record.after.as_ref().map(|ask| step("told", format!("your answer to {ask}"))));
     }
     steps.extend(view.waits_on.map(|ask| step("asks you", format!("{ask}; looop answer {ask} '…'"))));
@@ -169,6 +201,11 @@ fn happened(entry: &Entry, session: &str, at: &str) -> Option<Step> {
         (plan.act.starts()?, "started", text)
     } else if let Entry::WorkerEnded { session, state } = entry {
         (session.as_str(), "ended", state.text())
+    } else if let Entry::Spent { session, spend, .. } = entry {
+        let spent = Some(spend.micros()).filter(|spent| *spent > Micros::ZERO)?;
+        (session.as_str(), "spent", format!("{spent} ({})", spend.source))
+    } else if let Entry::Granted { session, .. } = entry {
+        (session.as_str(), "was granted", "a further allowance".to_owned())
     } else if let Entry::Verified { session, text, .. } = entry {
         (session.as_str(), "verified", text.clone())
     } else if let Entry::Told { session, text, .. } = entry {

@@ -80,7 +80,7 @@ pub(crate) fn ask(place: &Place, question: &Question<'_>, on_asked: &mut dyn FnM
     let reader = place.reader()?;
     let how = "looop ask <worker> --prompt …; to say something to a worker: looop tell <worker> …";
     let session = whoever(place, &reader, question.worker, how)?;
-    let goal = goal(place, &session);
+    let goal = own_goal(place, &session);
     let new = NewAsk {
         from: &session,
         prompt: question.prompt,
@@ -97,7 +97,7 @@ pub(crate) fn ask(place: &Place, question: &Question<'_>, on_asked: &mut dyn FnM
 }
 
 /// The goal that a session serves, if it is the caller's own.
-fn goal(place: &Place, session: &str) -> Option<String> {
+pub(super) fn own_goal(place: &Place, session: &str) -> Option<String> {
     let goal = place.env.get("LOOOP_GOAL").and_then(|goal| goal.to_str());
     let own = own_session(place).is_some_and(|own| own == session);
     goal.filter(|goal| own && !goal.is_empty()).map(str::to_owned)
@@ -188,7 +188,7 @@ pub(crate) fn flag(place: &Place, worker: Option<&str>, reason: Option<&str>) ->
     let reader = place.reader()?;
     let session = whoever(place, &reader, worker, "looop flag <worker>")?;
     let prompt = reason.map(str::trim).filter(|reason| !reason.is_empty());
-    let goal = goal(place, &session);
+    let goal = own_goal(place, &session);
     let new = NewAsk {
         from: &session,
         kind: AskKind::Flag,

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use looop_core::engine::io::{Reply, Request};
+use looop_core::model::letter::AskKind;
 use looop_core::model::moves::{Move, Proposal};
 use looop_core::model::name::{Name, shown};
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::Author;
+use looop_core::purse::paused_text;
 use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
 use looop_core::world::observation::Letters;
 use looop_core::world::probe::Health;
@@ -15,6 +17,7 @@ use looop_session::Roll;
 use looop_store::Reader;
 use serde::Serialize;
 
+use super::place::is_confined;
 use super::{Place, named, submit};
 use crate::clock;
 use crate::failure::{Failure, Result};
@@ -60,14 +63,32 @@ pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
     let proofs = proofs(&reader, all)?;
     let waiting = waiting(&letters);
     let (limits, wall) = (limits(&config.config), clock::now().wall);
+    let paused = paused(&reader, &fleet)?;
     let shown: Vec<&Worker> =
         if all { fleet.workers.values().collect() } else { fleet.newest().into_values().collect() };
     let view = |worker: &Worker| {
         let waits_on = waiting.get(worker.session.as_str()).copied().filter(|_| worker.state.is_alive());
         let health = Health::of(worker, waits_on.is_some(), &limits);
-        Listed { verify: proofs.get(&worker.session).copied(), ..listed(worker, health, waits_on, wall) }
+        let verify = proofs.get(&worker.session).copied();
+        let standing = paused.get(&worker.session).cloned().unwrap_or_else(|| worker.state.text());
+        Listed { standing, verify, ..listed(worker, health, waits_on, wall) }
     };
     Ok(shown.into_iter().map(view).collect())
+}
+
+/// What is to be said of workers that are paused because they passed their allowance. Only where one is paused the log
+/// is read for it.
+fn paused(reader: &Reader, fleet: &Fleet) -> Result<BTreeMap<String, String>> {
+    let stands = |worker: &&Worker| worker.state == WorkerState::Paused;
+    if !fleet.workers.values().any(|worker| stands(&worker)) {
+        return Ok(BTreeMap::new());
+    }
+    let (ledger, now) = (reader.ledger().map_err(|error| log_failure(&error))?, clock::now());
+    let text = |worker: &Worker| {
+        let record = ledger.workers.get(&worker.session)?;
+        Some((worker.session.clone(), paused_text(&worker.session, record, &now)?))
+    };
+    Ok(fleet.workers.values().filter(stands).filter_map(text).collect())
 }
 
 /// The fleet, or why it cannot be seen.
@@ -81,7 +102,9 @@ fn whole(reader: &Reader) -> Result<Fleet> {
 
 /// Who waits on a person, and for which ask.
 fn waiting(letters: &Letters) -> BTreeMap<&str, &str> {
-    let open = letters.asks.values().filter(|ask| !letters.answers.contains_key(&ask.id));
+    let open = letters.asks.values().filter(|ask| {
+        ask.kind != AskKind::Proposal && !ask.fetched && !letters.answers.contains_key(&ask.id)
+    });
     open.map(|ask| (ask.from.as_str(), ask.id.as_str())).collect()
 }
 
@@ -195,6 +218,10 @@ fn with_hint(failure: Failure, hint: &str) -> Failure {
 
 /// Ends workers, many at a time, and says of each whether this ended it.
 pub(crate) fn kill_all(place: &Place, ids: &[Name], force: bool) -> Result<Vec<Result<()>>> {
+    // A confined worker sees itself alone.
+    if is_confined(place) {
+        return Ok(each(place, ids, force));
+    }
     let letters = place.reader()?.letters();
     let waits = waiting(&letters);
     let fleet = whole(&place.reader()?)?;

@@ -9,6 +9,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::guest::Guest;
 use super::inbox::{Message, Poster, Said, post};
 use super::wire::{Call, VERSION, What, Word, receive, send};
 use crate::failure::{Failure, Result};
@@ -86,10 +87,10 @@ impl Control {
     /// is slow delays the loop.
     pub(super) fn welcome(&self, poster: &Poster) {
         while let Ok((stream, _)) = self.listener.accept() {
-            let (poster, door) = (poster.clone(), self.door.clone());
+            let (poster, door, sock) = (poster.clone(), self.door.clone(), self.path.clone());
             let serving = std::thread::Builder::new().name("request".to_owned());
             // A verb that cannot be served sees its connection end and tries again.
-            drop(serving.spawn(move || drop(serve(stream, &poster, &door))));
+            drop(serving.spawn(move || drop(serve(stream, &sock, &poster, &door))));
         }
     }
 
@@ -148,7 +149,8 @@ fn bind(data: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn serve(mut stream: UnixStream, poster: &Poster, door: &Door) -> std::io::Result<()> {
+fn serve(mut stream: UnixStream, sock: &Path, poster: &Poster, door: &Door) -> std::io::Result<()> {
+    let guest = guest(&stream, sock);
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
@@ -171,11 +173,21 @@ fn serve(mut stream: UnixStream, poster: &Poster, door: &Door) -> std::io::Resul
     let (said, heard) = channel();
     let answered =
         send(&mut stream, &Word { v: VERSION, what: What::Heard(std::process::id()) }).and_then(|()| {
-            post(poster, Message::Asked(Box::new(call.request), said));
+            post(poster, Message::Asked(Box::new(call.request), said, guest));
             answer(&mut stream, &heard)
         });
     door.leave();
     answered
+}
+
+/// Who is at the door. It is asked before anything is heard, while whoever connected is surely still there.
+fn guest(stream: &UnixStream, sock: &Path) -> Guest {
+    let data = sock.parent().unwrap_or(sock);
+    match looop_session::peer(stream) {
+        Some(pid) => Guest::of(pid, data, Some(std::process::id())),
+        // Where the kernel does not tell, the file's mode is all there is.
+        None => Guest::Person,
+    }
 }
 
 /// Tells a verb what is said to it, to the end. Who was never taken, or is sent away, is told to ask again.

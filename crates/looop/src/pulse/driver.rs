@@ -9,9 +9,10 @@ use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId
 use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::Alarm;
 use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::ledger::undo::Undoable;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{BeatId, Plan};
-use looop_core::world::observation::{Docs, Scope};
+use looop_core::world::observation::{Docs, Observation, Scope};
 use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Reader, Writer};
@@ -19,6 +20,7 @@ use serde_json::Value;
 
 use super::control::Control;
 use super::ear::Ear;
+use super::guest::Guest;
 use super::inbox::{Message, Said};
 use super::open::Manner;
 use crate::clock;
@@ -26,7 +28,8 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::hands::brakes::Brakes;
 use crate::hands::fleet;
-use crate::hands::sense::{Known, Open, Sensed};
+use crate::hands::sense::{Known, Open, Sensed, Unproven};
+use crate::hands::usage::Usages;
 
 /// The lock holder at work.
 pub(crate) struct Driver {
@@ -48,6 +51,8 @@ pub(crate) struct Driver {
     pub(super) renewed: Vec<String>,
     /// What is known of the sessions of workers.
     pub(super) roll: Roll,
+    /// What the files of agents say that workers used.
+    pub(super) usages: Usages,
     /// Hosts that we launched, to be reaped.
     pub(super) hosts: Vec<Launched>,
     /// Events of our own making, before the inbox.
@@ -55,10 +60,15 @@ pub(crate) struct Driver {
     /// Verbs that wait for a reply.
     pub(super) waiting: BTreeMap<u64, Sender<Said>>,
     pub(super) asked: u64,
-    /// Notices that are being sent.
+    /// Notices that are being sent, and workers that are being stopped or let go on.
     pub(super) sending: usize,
     /// The sensor that is being tried.
     pub(super) trying: Option<(BeatId, Box<Plan>)>,
+    /// Passes under way. A sensor is run by its path, so none is put in place meanwhile: it would run with the rights of
+    /// the one that it replaces.
+    pub(super) passes: usize,
+    /// The sensor that was tried and waits for them.
+    pub(super) held: Option<BeatId>,
     /// Whether a journal line could not be written.
     pub(super) journal_lags: bool,
     /// How long to wait before the log is tried again: set from the first failed append to the next good one.
@@ -162,7 +172,13 @@ impl Driver {
 
     pub(super) fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
         match message {
-            Message::Sensed(sensed) => self.sensed(*sensed),
+            Message::Sensed(sensed) => {
+                self.passes = self.passes.saturating_sub(1);
+                self.sensed(*sensed);
+                if let Some(beat) = self.held.take() {
+                    self.tried(beat, None);
+                }
+            }
             Message::Cleared(problems) => {
                 let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
                 self.events.push_back(Event::Cleared(fleet, problems));
@@ -183,8 +199,14 @@ impl Driver {
                 self.sending = self.sending.saturating_sub(1);
                 self.events.push_back(Event::Notified(key, results));
             }
+            Message::Restrained(problem) => {
+                self.sending = self.sending.saturating_sub(1);
+                if let Some(problem) = problem {
+                    self.warn(&problem);
+                }
+            }
             Message::Tried(beat, problem) => self.tried(beat, problem),
-            Message::Asked(request, sender) => self.asked(*request, sender),
+            Message::Asked(request, sender, guest) => self.asked(*request, sender, &guest),
         }
         self.drain()
     }
@@ -193,6 +215,7 @@ impl Driver {
     pub(super) fn sensed(&mut self, sensed: Sensed) {
         let open = self.open(BTreeSet::new());
         let fleet = fleet::look(&self.reader, &mut self.roll);
+        let spends = self.spends(sensed.scope(), &fleet);
         let place = (&self.reader, &mut self.cache);
         let looked = sensed.conclude(place, &self.config, &mut self.known, (fleet, &open));
         if looked.scope == Scope::Full {
@@ -200,7 +223,7 @@ impl Driver {
             self.looked = Some(clock::now().wall);
         }
         self.events.push_back(match looked.seen {
-            Ok(seen) => Event::Sensed(Box::new(seen)),
+            Ok(seen) => Event::Sensed(Box::new(Observation { spends, ..seen })),
             Err(failure) => Event::Blind(failure.error, looked.scope),
         });
     }
@@ -210,8 +233,14 @@ impl Driver {
         let ledger = self.engine.ledger();
         let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
         let running = running.filter_map(|(session, record)| Some((session.clone(), record.goal.clone()?)));
+        let rights = |session: &str| ledger.workers.get(session).map(|record| record.rights.clone());
+        let unproven = self.engine.unproven().into_iter().map(|(session, command)| {
+            let rights = rights(&session).unwrap_or_default();
+            Unproven { session, command, rights }
+        });
         Open {
-            unproven: self.engine.unproven(),
+            unproven: unproven.collect(),
+            written: ledger.written.clone(),
             running: running.collect(),
             asks: ledger.asks.keys().cloned().collect(),
             stale,
@@ -220,8 +249,11 @@ impl Driver {
     }
 
     /// A verb wants something.
-    fn asked(&mut self, request: Request, sender: Sender<Said>) {
+    fn asked(&mut self, request: Request, sender: Sender<Said>, guest: &Guest) {
         drop(sender.send(Said::Taken));
+        if let Some(reason) = guest.refusal(&request, self.engine.ledger()) {
+            return drop(sender.send(Said::Reply(Box::new(Reply::Refused { reason }))));
+        }
         if let Request::Pulse { seen } = request {
             self.curious.push(sender);
             return self.introduce(!seen);
@@ -266,7 +298,19 @@ impl Driver {
                 };
                 Some(Box::new(self.docs(zone)))
             }
-            Request::Prune { .. } => Some(Box::new(self.docs(None))),
+            Request::Consent(consent) => {
+                let zone =
+                    self.engine.ledger().parked.get(&consent.ask).and_then(|p| zone_of(&p.move_json()));
+                Some(Box::new(self.docs(zone.as_deref())))
+            }
+            Request::Prune { .. } | Request::Repark { .. } | Request::TakeUp { .. } => {
+                Some(Box::new(self.docs(None)))
+            }
+            Request::Undo { .. } => {
+                let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+                let kept = self.reader.kept_bodies(before);
+                Some(Box::new(Docs { kept, ..self.docs(None) }))
+            }
             Request::Beat
             | Request::DryRun
             | Request::Pause { .. }
@@ -274,7 +318,8 @@ impl Driver {
             | Request::Wake
             | Request::Pulse { .. }
             | Request::Down { .. }
-            | Request::Dismiss { .. } => None,
+            | Request::Dismiss { .. }
+            | Request::Trust { .. } => None,
         };
         self.events.push_back(Event::Asked(id, Box::new(request), docs));
     }
@@ -285,6 +330,7 @@ impl Driver {
         docs.fleet = fleet::look(&self.reader, &mut self.roll);
         let letters = self.reader.letters();
         (docs.waiting, docs.unfetched) = (letters.waiting(), letters.unfetched());
+        docs.proposals = letters.proposals();
         if let Some((name, found)) = zone.and_then(|name| Some((name, looop_store::docs::zone(name)?))) {
             docs.zones.insert(name.to_owned(), found);
         }

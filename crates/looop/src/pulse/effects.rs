@@ -19,7 +19,7 @@ use super::inbox::{Message, Said, post};
 use crate::failure::Result;
 use crate::hands::notify::{self, Said as Told};
 use crate::hands::sense::{Open, Pass};
-use crate::hands::{act, decide, fleet, labour, trial, upkeep};
+use crate::hands::{act, decide, fleet, labour, rules, trial, upkeep};
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
@@ -29,11 +29,7 @@ impl Driver {
             Effect::Sense(scope, stale) => self.sense(scope, stale)?,
             Effect::Snapshots(readings) => self.snapshots(&readings),
             Effect::Decide(order) => {
-                if let Err(failure) = decide::start(&self.writer, &self.config, &order, &self.ear.poster()) {
-                    let kind = looop_core::ledger::entry::FailureKind::Runner;
-                    let record = decide::failed(order.run, kind, failure.error);
-                    post(&self.ear.poster(), Message::Decided(order.run, Box::new(record)));
-                }
+                decide::start(&self.writer, &self.config, &order, &self.ear.poster());
             }
             Effect::Adopt(run, session) => {
                 if decide::adopt(&self.reader, run, &session, &self.ear.poster())? {
@@ -50,6 +46,22 @@ impl Driver {
                     self.warn(&format!("{ask}: {error}"));
                 }
             }
+            Effect::Post(ask) => {
+                if let Err(error) = self.writer.post_own(&ask) {
+                    self.warn(&format!("{}: {}", ask.id, error.text()));
+                }
+            }
+            Effect::Rule(ask, rule) => {
+                let error = rules::append(&self.writer, &rule).err().map(|failure| failure.error);
+                self.events.push_back(Event::RuleWritten(ask, error));
+            }
+            Effect::Counted(letter) => {
+                if let Err(error) = self.writer.counted(&letter, crate::clock::now().wall) {
+                    self.warn(&format!("{letter}: {error}"));
+                }
+            }
+            Effect::Freeze(session) => self.restrain(session, true)?,
+            Effect::Thaw(session) => self.restrain(session, false)?,
             Effect::End(session) => self.end(&session)?,
             Effect::Clear => self.clear()?,
             Effect::Reap => self.reap(),
@@ -127,7 +139,9 @@ impl Driver {
         let sender = self.ear.poster();
         act::spawn("sense", move || {
             post(&sender, Message::Sensed(Box::new(pass.run(&reader, &config, &brakes))));
-        })
+        })?;
+        self.passes += 1;
+        Ok(())
     }
 
     /// Ends all workers in the background.
@@ -157,6 +171,9 @@ impl Driver {
     }
 
     fn act(&mut self, beat: BeatId, plan: Box<Plan>) {
+        if let Some(reason) = self.shifted(&plan) {
+            return self.events.push_back(Event::Acted(beat, Outcome::failed(reason)));
+        }
         match (&plan.act, &plan.action) {
             (Act::Hosted { session }, _) => {
                 let session = session.clone();
@@ -174,19 +191,32 @@ impl Driver {
         }
     }
 
+    /// What a person's consent rests on and is no longer so, right before it would be acted upon.
+    fn shifted(&mut self, plan: &Plan) -> Option<String> {
+        if plan.ground.is_empty() {
+            return None;
+        }
+        let docs = self.docs(None);
+        let name = looop_core::approval::shifted(&plan.ground, &docs)?;
+        Some(format!("not done: {name} changed since it was asked for"))
+    }
+
     fn write(&mut self, beat: BeatId, plan: &Plan) {
         let keep = usize::try_from(self.config.playbook_keep).unwrap_or(usize::MAX);
-        let outcome = self.writer.perform(plan, content(plan).as_deref(), keep);
+        let outcome = match self.reader.bytes_for(plan) {
+            Ok(bytes) => self.writer.perform(plan, bytes.as_deref(), keep),
+            Err(reason) => Outcome::failed(reason),
+        };
         self.events.push_back(Event::Acted(beat, outcome));
     }
 
     fn try_sensor(&mut self, beat: BeatId, plan: Box<Plan>) {
         let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
         let brakes = self.brakes.clone();
-        let script = content(&plan).unwrap_or_default();
+        let (script, rights) = (content(&plan).unwrap_or_default(), plan.rights.clone());
         self.trying = Some((beat, plan));
         let tried = act::spawn("trial", move || {
-            let problem = trial::problem(&reader, &config, (&script, beat.0), &brakes);
+            let problem = trial::problem(&reader, &config, (&script, beat.0, &rights), &brakes);
             post(&sender, Message::Tried(beat, problem));
         });
         if let Err(failure) = tried {
@@ -195,10 +225,18 @@ impl Driver {
     }
 
     pub(super) fn tried(&mut self, beat: BeatId, problem: Option<String>) {
+        if problem.is_none() && self.passes > 0 {
+            self.held = Some(beat);
+            return;
+        }
         let Some((_, plan)) = self.trying.take().filter(|(trying, _)| *trying == beat) else { return };
         match problem {
             Some(problem) => self.events.push_back(Event::Acted(beat, Outcome::failed(problem))),
-            None => self.write(beat, &plan),
+            // A trial takes its time, in which a person may have changed their mind.
+            None => match self.shifted(&plan) {
+                Some(reason) => self.events.push_back(Event::Acted(beat, Outcome::failed(reason))),
+                None => self.write(beat, &plan),
+            },
         }
     }
 

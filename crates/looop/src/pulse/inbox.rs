@@ -12,6 +12,7 @@ use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, RunId};
 use looop_session::Launched;
 
+use super::guest::Guest;
 use crate::hands::notify::Results;
 use crate::hands::sense::Sensed;
 
@@ -37,8 +38,10 @@ pub(crate) enum Message {
     Cleared(Vec<String>),
     /// A notice was sent: of which need, and what each channel said against it.
     Sent(String, Results),
+    /// A worker was stopped, or let go on; or why it was not.
+    Restrained(Option<String>),
     /// A verb wants something.
-    Asked(Box<Request>, Sender<Said>),
+    Asked(Box<Request>, Sender<Said>, Guest),
 }
 
 /// What a verb is told.

@@ -15,15 +15,15 @@ use looop_store::AppendError;
 
 use super::driver::{Driver, Halt, halt_failure};
 use super::ear::Heard;
+use super::guest::Guest;
 use super::inbox::{Message, Said};
-use super::open::{lock_file, log_failure};
+use super::open::{lock_file, log_failure, setup_of};
 use super::show::{Doing, Show};
 use super::signals;
 use crate::clock;
 use crate::config::{self, Env, Loaded};
 use crate::failure::{Failure, Result};
-use crate::hands::{act, labour};
-use crate::setup::setup;
+use crate::hands::{act, labour, sandbox};
 
 /// First wait for a log that cannot be written.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -52,7 +52,9 @@ impl Driver {
         loop {
             self.drain().map_err(halt_failure)?;
             if let Some((request, said)) = ours.take() {
-                self.receive(Message::Asked(Box::new(request), said)).map_err(halt_failure)?;
+                let guest = Guest::myself(self.writer.root());
+                let asked = Message::Asked(Box::new(request), said, guest);
+                self.receive(asked).map_err(halt_failure)?;
                 continue;
             }
             for line in lines.try_iter() {
@@ -243,7 +245,7 @@ impl Driver {
         }
         self.events.clear();
         self.waiting.clear();
-        self.trying = None;
+        (self.trying, self.held) = (None, None);
         self.alarm = Alarm::default();
         loop {
             // Signals still end the loop while it waits; everything else is found again after the replay.
@@ -259,7 +261,7 @@ impl Driver {
             self.retry = Some((gap * 2).min(LONGEST_RETRY));
             match self.log.reopen() {
                 Ok((ledger, _)) => {
-                    self.engine = Engine::new(ledger, setup(&self.config));
+                    self.engine = Engine::new(ledger, setup_of(&self.config));
                     self.opened();
                     self.events.push_back(Event::Woke(Cause::Start));
                     return Ok(());
@@ -292,15 +294,17 @@ impl Driver {
 
     /// Takes over a changed configuration. A broken one is said, and the last good one is kept.
     fn reload(&mut self, data: &Path, env: &Env) {
-        match config::load(data, env) {
+        let loaded = config::load(data, env).map_err(|error| error.to_string());
+        let loaded = loaded.and_then(|loaded| sandbox::means(&loaded.config).map(|_| loaded));
+        match loaded {
             Ok(Loaded { config, .. }) if config != *self.config => {
-                self.engine.configure(setup(&config));
+                self.engine.configure(setup_of(&config));
                 self.config = Arc::new(config);
             }
             Ok(_) => {}
             Err(error) => {
                 self.warn(&format!("going on with the last good configuration: {error}"));
-                return self.events.push_back(Event::Configured(Some(error.to_string())));
+                return self.events.push_back(Event::Configured(Some(error)));
             }
         }
         self.events.push_back(Event::Configured(None));

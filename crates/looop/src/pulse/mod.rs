@@ -5,6 +5,7 @@ mod control;
 mod driver;
 mod ear;
 mod effects;
+pub(crate) mod guest;
 mod inbox;
 mod life;
 pub(crate) mod open;

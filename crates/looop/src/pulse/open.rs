@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use looop_core::engine::io::Event;
-use looop_core::engine::machine::Engine;
+use looop_core::engine::machine::{Engine, Setup};
 use looop_core::engine::wake::Alarm;
 use looop_store::docs::DocsCache;
 use looop_store::{LockError, LogError, OpenError, Reader, Writer};
@@ -14,11 +14,13 @@ use super::driver::Driver;
 use super::ear::Ear;
 use super::signals::Signals;
 use crate::clock;
-use crate::config::{ConfigError, Loaded};
+use crate::config::{Config, ConfigError, Loaded, Sandbox};
 use crate::failure::{Failure, Result};
 use crate::hands::brakes::Brakes;
+use crate::hands::sandbox::{self, Means};
 use crate::hands::seeds;
 use crate::hands::sense::Known;
+use crate::hands::usage::Usages;
 use crate::setup::setup;
 
 /// Whether the lock could be had.
@@ -69,6 +71,10 @@ pub(super) fn lock_file(data: &std::path::Path) -> Option<(u64, u64)> {
 
 /// Tries to become the lock holder; recovers what an earlier one left unfinished.
 pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Result<Taken> {
+    if matches!(config.config.sandbox, Sandbox::Bwrap | Sandbox::Landlock) {
+        let hint = "looop doctor tells more; \"auto\" takes what works";
+        sandbox::means(&config.config).map_err(|why| Failure::new(why).hint(hint))?;
+    }
     let reader = Reader::create(data).map_err(|error| open_failure(&error))?;
     let writer = match reader.lock() {
         Ok(writer) => writer,
@@ -91,7 +97,7 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     let ear = Ear::new(signals)?;
     let control = Control::bind(writer.root())?;
     let seeded = ledger.seeded;
-    let engine = Engine::new(ledger, setup(&config.config));
+    let engine = Engine::new(ledger, setup_of(&config.config));
     let lock = lock_file(writer.root());
     let mut driver = Driver {
         reader: Reader::clone(&writer),
@@ -107,12 +113,15 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         known: Known::default(),
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
+        usages: Usages::default(),
         hosts: Vec::new(),
         events: std::collections::VecDeque::new(),
         waiting: std::collections::BTreeMap::new(),
         asked: 0,
         sending: 0,
         trying: None,
+        passes: 0,
+        held: None,
         journal_lags: false,
         warned: String::new(),
         retry: None,
@@ -133,11 +142,19 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     }
     driver.writer.mend_journal(driver.engine.ledger()).map_err(store)?;
     if !seeded {
-        let files = seeds::plant(&driver.writer)?;
+        let files = seeds::plant(&driver.writer, &driver.config)?;
         driver.events.push_back(Event::Seeded(files));
     }
     driver.opened();
     Ok(driver)
+}
+
+/// What the engine is set up with. Whether things are confined is tried out only where a decider may want them to be.
+pub(super) fn setup_of(config: &Config) -> Setup {
+    let mut setup = setup(config);
+    let confines = || sandbox::means(config).is_ok_and(|means| means != Means::None);
+    setup.limits.confines = setup.paid.is_empty() || confines();
+    setup
 }
 
 /// A log that does not open, for the person.

@@ -22,7 +22,7 @@ impl Doing {
     /// What is under way, if something is.
     pub(super) fn of(ledger: &Ledger, now: &Now) -> Option<Self> {
         let deciding = ledger.deciding.as_ref()?;
-        let today_usd = ledger.spend.get(&purse::today(ledger, now)).map_or(0.0, |day| day.usd);
+        let today_usd = ledger.spend.get(&purse::today(ledger, now)).map_or(0.0, |day| day.spent.dollars());
         Some(Self { decider: deciding.decider.clone(), elapsed: now.since(&deciding.at), today_usd })
     }
 }

@@ -17,7 +17,7 @@ const LONGEST: u64 = 500;
 const AT_ONCE: usize = 20_000;
 
 /// What is watched: a folder below the profile, and which of its names count.
-const WATCHED: [(&str, Names); 10] = [
+const WATCHED: [(&str, Names); 11] = [
     ("", Names::Policy),
     ("goals", Names::Plain),
     ("sensors", Names::Plain),
@@ -26,6 +26,7 @@ const WATCHED: [(&str, Names); 10] = [
     ("answers", Names::Plain),
     ("tells", Names::Plain),
     ("claims", Names::Plain),
+    ("spend", Names::Plain),
     ("sessions", Names::Status),
     ("sessions/status", Names::Sessions),
 ];

@@ -1,9 +1,13 @@
 //! Carrying out the moves that touch workers. What takes a while is done in a thread of its own.
 
+use std::collections::BTreeMap;
+
 use looop_core::engine::io::{Event, RequestId};
+use looop_core::meter::Metered;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan};
 use looop_core::world::fleet::Fleet;
+use looop_core::world::observation::Scope;
 use looop_session::Launched;
 
 use super::driver::Driver;
@@ -60,6 +64,35 @@ impl Driver {
             | Act::Archive { .. } => self.act_on_worker(beat, plan),
         }
         Ok(())
+    }
+
+    /// Stops a worker, or lets it go on, in the background. To do it again does no harm.
+    pub(super) fn restrain(&mut self, session: String, stop: bool) -> Result<()> {
+        let (reader, sender) = (self.reader.clone(), self.ear.poster());
+        self.sending += 1;
+        act::spawn("restrain", move || {
+            let problem = labour::restrain(&reader, &session, stop).err().map(|failure| failure.error);
+            post(&sender, Message::Restrained(problem));
+        })
+    }
+
+    /// What the files of their agents say that workers used. A quick look asks only about those that have ended.
+    pub(super) fn spends(&mut self, scope: Scope, fleet: &Fleet) -> BTreeMap<String, Metered> {
+        let open = self.engine.ledger().workers.iter().filter(|(session, record)| {
+            let metered = !record.allowance.is_nothing() && !record.account.closed;
+            metered && (scope == Scope::Full || !fleet.lives(session))
+        });
+        let sessions: Vec<String> = open.map(|(session, _)| session.clone()).collect();
+        if sessions.is_empty() {
+            return BTreeMap::new();
+        }
+        match self.usages.look(&self.reader, &self.config, fleet, &sessions) {
+            Ok(spends) => spends,
+            Err(failure) => {
+                self.warn(&failure.error);
+                BTreeMap::new()
+            }
+        }
     }
 
     /// Ends what dead hosts left behind. A host rarely dies, and a beat that has seen it does not end before this.

@@ -25,7 +25,16 @@ pub(super) fn until(profile: Profile, file: &str, decision: &serde_json::Value) 
     let noop = r#"echo '{"action":"noop"}'"#;
     let there = format!("ls {file} 2>/dev/null | grep -q .");
     let tick = format!("cd \"$LOOOP_DATA_DIR\"; if {there}; then {noop}; else cat decision; fi");
-    profile.decider_command(&tick)
+    // What is counted here lies where a confined command cannot write.
+    let profile = profile.decider_command(&tick);
+    let config = profile.file("config.toml").unwrap_or_default();
+    profile.config(&format!("sandbox = \"off\"\n{config}"))
+}
+
+/// Has every new PLAYBOOK asked for, whatever the policy of the environment.
+fn asking(profile: Profile) -> Profile {
+    profile.write("policy.toml", "[[rule]]\nmove = \"write_playbook\"\nthen = \"ask\"\n");
+    profile
 }
 
 /// A profile, the call that is crashed, and what must hold once the loop is quiet again. The flag says whether the
@@ -80,6 +89,21 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 assert!(host || done(profile, "write_goal") == 1);
             },
         ),
+        scenario(
+            "parked",
+            until(
+                asking(quiet(bare())),
+                "asks/ask-1.json",
+                &json!({"action": "write_playbook", "body": "# Bold\n"}),
+            ),
+            &["beat"],
+            |profile, host| {
+                let parked = profile.ledger().parked;
+                assert!(host || parked.contains_key("ask-1"), "{parked:?}");
+                assert_eq!(profile.file("asks/ask-1.json").is_some(), parked.contains_key("ask-1"));
+                assert!(parked.len() <= 1 && !profile.file("PLAYBOOK.md").unwrap().contains("Bold"));
+            },
+        ),
         scenario("playbook", quiet(bare()), &["playbook", "write", "# New"], |profile, _| {
             let is_new = intended(profile, "write_playbook");
             assert_eq!(profile.file("PLAYBOOK.md").unwrap().contains("# New"), is_new);
@@ -99,6 +123,11 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 (moved, profile.file("goals/g.md").is_none()),
                 (intended(profile, "archive_goal"), moved)
             );
+        }),
+        scenario("undo", rewritten(quiet(bare().goal("g", "Old."))), &["undo"], |profile, _| {
+            let body = if intended(profile, "undo") { "Old." } else { "New.\n" };
+            assert_eq!(profile.file("goals/g.md").as_deref(), Some(body));
+            assert_eq!(done(profile, "undo"), usize::from(intended(profile, "undo")));
         }),
         scenario("schedule", quiet(bare()), &["schedule", "write", "t", "--every", "7d"], |profile, _| {
             assert_eq!(profile.file("schedules/t.json").is_some(), intended(profile, "write_schedule"));
@@ -137,6 +166,12 @@ const TELL: (&str, &str) =
     ("tells/w-1.json", r#"{"v":1,"id":"w-1","to":"w~1","text":"look","sent":1800000000000}"#);
 const CLAIM: (&str, &str) =
     ("claims/repo.json", r#"{"v":1,"name":"repo","session":"w~1","ts":1800000000000,"nonce":"1"}"#);
+
+/// A goal that a move has rewritten.
+fn rewritten(profile: Profile) -> Profile {
+    profile.run(&["goal", "write", "g", "New."]).ok();
+    profile
+}
 
 /// A profile with a letter in it.
 fn with((path, text): (&str, &str)) -> Profile {

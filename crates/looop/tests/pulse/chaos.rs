@@ -25,7 +25,7 @@ fn decider(den: &Den) -> String {
     format!(
         r#"n=$LOOOP_RUN_ID; i=$(expr $n + 0); echo $n >> {beside}/decides; echo $n > "$LOOOP_DATA_DIR/goals/other.md"
 case $(expr $i % 4) in
-0) echo "{{\"action\":\"run_shell\",\"cmd\":\"echo m$n >> {beside}/moves\"}}";;
+0) echo "{{\"action\":\"run_shell\",\"cmd\":\"echo m$n >> $LOOOP_REPORTS_DIR/moves\"}}";;
 1) echo "{{\"action\":\"start_worker\",\"id\":\"w$n\",\"prompt\":\"p\",\"runner\":\"fake\"}}";;
 2) echo "{{\"action\":\"write_goal\",\"id\":\"g\",\"body\":\"Number $n.\"}}";;
 3) echo "{{\"action\":\"noop\"}}";;
@@ -65,7 +65,9 @@ fn killed_after(den: &Den, round: u32, appends: usize) {
 }
 
 fn lines(den: &Den, name: &str) -> Vec<String> {
-    let text = fs::read_to_string(den.beside(name)).unwrap_or_default();
+    // What a decider's command writes is confined to the reports.
+    let confined = fs::read_to_string(den.data().join("reports").join(name));
+    let text = confined.or_else(|_| fs::read_to_string(den.beside(name))).unwrap_or_default();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort_unstable();
     lines

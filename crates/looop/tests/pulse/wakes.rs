@@ -134,6 +134,23 @@ fn a_configuration_that_breaks_in_several_ways_is_said_each_time() {
     looping.ends("TERM");
 }
 
+/// A broken policy never means that everything is allowed, nor that nothing is: the last good one is kept, and said.
+#[test]
+fn a_policy_that_breaks_later_is_said_and_the_last_good_one_is_kept() {
+    let den = Den::new();
+    let mut looping = den.looped();
+    den.write("policy.toml", "[[rule]]\nmove = \"noop\"\nthen = \"alow\"\n");
+    let error = looping.event("config_error");
+    assert!(error["error"].as_str().unwrap().contains("policy.toml:3: `rule.then`"), "{error}");
+    den.write("goals/a.md", "Do it.");
+    looping.beat("files");
+    assert_eq!(looping.count("config_error"), 1);
+    assert!(looping.said().contains("last good configuration"), "{}", looping.said());
+    den.write("policy.toml", "[[rule]]\nmove = \"noop\"\nthen = \"allow\"\n");
+    looping.event("config_mended");
+    looping.ends("TERM");
+}
+
 #[test]
 fn a_schedule_written_by_hand_is_met_at_its_moment() {
     let den = Den::new();

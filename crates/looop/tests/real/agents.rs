@@ -3,31 +3,34 @@
 use std::fs;
 use std::path::Path;
 
+use looop_sim::model::Model;
 use looop_sim::profile::Profile;
 use serde_json::json;
 
+use crate::apart::Gate;
 use crate::desk::Desk;
-use crate::model::Model;
 use crate::needs::found;
 use crate::views;
 
-/// Where nobody listens: what is not on loopback is refused at once.
-const NOWHERE: &str = "http://127.0.0.1:9";
+/// The model that the agents talk to.
+const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model/server.py");
 /// What the worker is started with.
 const PROMPT: &str = "Count the herons at the harbour.";
 
 /// What an agent needs so that it asks nothing at its first start, and how its screen looks.
-struct Agent {
-    runner: &'static str,
+pub(crate) struct Agent {
+    pub(crate) runner: &'static str,
     /// Shown when it waits for input.
     ready: &'static str,
+    /// What it asks for when it starts in a terminal, whatever its settings; it does without.
+    pub(crate) habits: &'static [&'static str],
     /// Files in its home folder, and variables.
     files: fn(&Settings) -> Vec<(&'static str, String)>,
     env: fn(&Settings) -> Vec<(&'static str, String)>,
 }
 
 /// What the files and variables depend on.
-struct Settings {
+pub(crate) struct Settings {
     /// The folder it works in.
     work: String,
     /// The model server.
@@ -39,7 +42,7 @@ fn works(agent: &Agent) {
     if !found(&[agent.runner, "tmux", "python3"]) {
         return;
     }
-    let (desk, model) = hired(agent);
+    let (desk, model, gate) = hired(agent, agent.runner, "talk");
     desk.start_agent(agent.runner, PROMPT);
     desk.expect("I (read it\\.|heard: )");
     desk.expect(agent.ready);
@@ -65,25 +68,25 @@ fn works(agent: &Agent) {
     assert_eq!((told("the heron waits"), told("one fish\nand a second, \"large\" one")), (1, 1), "{heard:?}");
     desk.expect("sleep 3600");
     desk.kill();
+    let beside = |asked: &String| !agent.habits.iter().any(|host| asked.contains(host));
+    assert_eq!(gate.asked().into_iter().filter(beside).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
-/// A place for the agent with its settings made, and the model it talks to.
-fn hired(agent: &Agent) -> (Desk, Model) {
-    let mut model = None;
-    let desk = Desk::with(agent.runner, |profile| {
-        let server = Model::start();
+/// A place for the agent under this name with its settings made, the model it talks to, and the only way out.
+pub(crate) fn hired(agent: &Agent, id: &'static str, scenario: &str) -> (Desk, Model, Gate) {
+    let (mut model, gate) = (None, Gate::shut());
+    let desk = Desk::with(id, |profile| {
+        let server = Model::start(SERVER);
         let work = profile.data().to_string_lossy().into_owned();
-        let settings = Settings { work, url: format!("{}/s/talk", server.url) };
+        let settings = Settings { work, url: server.url(scenario) };
         for (path, text) in (agent.files)(&settings) {
             put(&profile.outside().join("home").join(path), &text);
         }
-        let quiet = [("HTTPS_PROXY", NOWHERE), ("HTTP_PROXY", NOWHERE), ("NO_PROXY", "127.0.0.1")];
-        let quiet = quiet.map(|(name, value)| (name, value.to_owned()));
         model = Some(server);
         let set = |profile: Profile, (name, value): (&str, String)| profile.env(name, value);
-        quiet.into_iter().chain((agent.env)(&settings)).fold(profile, set)
+        gate.variables().into_iter().chain((agent.env)(&settings)).fold(profile, set)
     });
-    (desk, model.expect("a server"))
+    (desk, model.expect("a server"), gate)
 }
 
 fn put(path: &Path, text: &str) {
@@ -93,9 +96,14 @@ fn put(path: &Path, text: &str) {
 
 #[test]
 fn claude_works() {
-    works(&Agent {
+    works(&claude());
+}
+
+pub(crate) fn claude() -> Agent {
+    Agent {
         runner: "claude",
         ready: r"\n❯\s*\n─+\n.*bypass permissions on",
+        habits: &[],
         files: |set| {
             let projects = json!({ set.work.as_str(): { "hasTrustDialogAccepted": true } });
             let known = json!({ "approved": ["x"], "rejected": [] });
@@ -112,43 +120,56 @@ fn claude_works() {
                 ("ANTHROPIC_BASE_URL", set.url.clone()),
                 ("ANTHROPIC_API_KEY", "x".to_owned()),
                 ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+                ("CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL", "1".to_owned()),
+                ("CLAUDE_CODE_MAX_RETRIES", "1".to_owned()),
                 // Without it root may not skip the permissions.
                 ("IS_SANDBOX", "1".to_owned()),
             ]
         },
-    });
+    }
 }
 
 #[test]
 fn codex_works() {
-    works(&Agent {
+    works(&codex());
+}
+
+pub(crate) fn codex() -> Agent {
+    Agent {
         runner: "codex",
         ready: r"› Ask Codex to do anything",
+        habits: &["raw.githubusercontent.com"],
         files: |set| {
             let provider = format!(
                 "model = \"fake-model\"\nmodel_provider = \"fake\"\ncheck_for_update_on_startup = false\n\
                  [model_providers.fake]\nname = \"Fake\"\nbase_url = \"{}/v1\"\nenv_key = \"FAKE_KEY\"\n\
-                 wire_api = \"responses\"\n[projects.{:?}]\ntrust_level = \"trusted\"\n",
+                 wire_api = \"responses\"\nrequest_max_retries = 1\nstream_max_retries = 1\n[features]\nplugins = false\napps = false\n[analytics]\nenabled = false\n[projects.{:?}]\ntrust_level = \"trusted\"\n",
                 set.url, set.work
             );
             vec![(".codex/config.toml", provider)]
         },
         env: |_| vec![("FAKE_KEY", "x".to_owned())],
-    });
+    }
 }
 
 #[test]
 fn opencode_works() {
-    works(&Agent {
+    works(&opencode());
+}
+
+pub(crate) fn opencode() -> Agent {
+    Agent {
         runner: "opencode",
         ready: r"┃\s*\n.*┃\s*\n.*┃\s*\n.*┃  Build · Fake Fake",
+        habits: &[],
         files: |set| {
             let options = json!({ "baseURL": format!("{}/v1", set.url), "apiKey": "x" });
+            let cost = json!({ "input": 4, "output": 20, "cache_read": 1 });
             let provider = json!({
                 "npm": "@ai-sdk/openai-compatible",
                 "name": "Fake",
                 "options": options,
-                "models": { "fake-model": { "name": "Fake" } },
+                "models": { "fake-model": { "name": "Fake", "cost": cost } },
             });
             let file = json!({
                 "model": "fake/fake-model",
@@ -159,44 +180,61 @@ fn opencode_works() {
             vec![(".config/opencode/opencode.json", file.to_string())]
         },
         env: |_| {
-            let names = ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_DISABLE_AUTOUPDATE"];
+            let names = [
+                "OPENCODE_DISABLE_MODELS_FETCH",
+                "OPENCODE_DISABLE_AUTOUPDATE",
+                "OPENCODE_PURE",
+                "npm_config_offline",
+            ];
             names.map(|name| (name, "1".to_owned())).into()
         },
-    });
+    }
 }
 
 #[test]
 fn pi_works() {
-    works(&Agent {
+    works(&pi());
+}
+
+pub(crate) fn pi() -> Agent {
+    Agent {
         runner: "pi",
         ready: r"\n─+\n\s*\n─+\n",
+        habits: &[],
         files: |set| {
+            let cost = json!({ "input": 4, "output": 20, "cacheRead": 1, "cacheWrite": 4 });
             let provider = json!({
                 "baseUrl": format!("{}/v1", set.url),
                 "apiKey": "x",
                 "api": "openai-completions",
-                "models": [{ "id": "fake-model", "name": "Fake" }],
+                "models": [{ "id": "fake-model", "name": "Fake", "cost": cost }],
             });
             let models = json!({ "providers": { "fake": provider } });
-            let settings = json!({ "defaultProvider": "fake", "defaultModel": "fake-model" });
+            let retry = json!({ "maxRetries": 1, "baseDelayMs": 10 });
+            let settings = json!({ "defaultProvider": "fake", "defaultModel": "fake-model", "retry": retry });
             vec![
                 (".pi/agent/models.json", models.to_string()),
                 (".pi/agent/settings.json", settings.to_string()),
             ]
         },
         env: |_| vec![("PI_OFFLINE", "1".to_owned())],
-    });
+    }
 }
 
 #[test]
 fn gemini_works() {
-    works(&Agent {
+    works(&gemini());
+}
+
+pub(crate) fn gemini() -> Agent {
+    Agent {
         runner: "gemini",
         ready: r"Type your message or @path/to/file",
+        habits: &[],
         files: |_| {
             let file = json!({
-                "security": { "auth": { "selectedType": "gemini-api-key" }, "folderTrust": { "enabled": false } },
-                "general": { "disableAutoUpdate": true, "disableUpdateNag": true },
+                "security": { "auth": { "selectedType": "gemini-api-key" } },
+                "general": { "disableAutoUpdate": true, "disableUpdateNag": true, "maxAttempts": 1 },
                 "privacy": { "usageStatisticsEnabled": false },
                 "telemetry": { "enabled": false },
                 "ide": { "enabled": false, "hasSeenNudge": true },
@@ -204,5 +242,5 @@ fn gemini_works() {
             vec![(".gemini/settings.json", file.to_string())]
         },
         env: |set| vec![("GOOGLE_GEMINI_BASE_URL", set.url.clone()), ("GEMINI_API_KEY", "x".to_owned())],
-    });
+    }
 }

@@ -1,13 +1,17 @@
 //! Real programs as workers: editors, pagers, shells and the agents of the presets, driven by the verbs that a person
-//! would use. The agents talk to a scripted model server on loopback. A program that is not installed is told as
+//! would use; and the agents as deciders. The agents talk to a scripted model server on loopback. A program that is not installed is told as
 //! skipped; `agents` in this folder installs the agents, `./test` all of them, and with `LOOOP_TEST_ALL` none may miss.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 mod agents;
+mod apart;
+mod crews;
+mod decides;
 mod desk;
-mod model;
+mod failures;
 mod needs;
 mod person;
 mod programs;
+mod till;
 mod views;

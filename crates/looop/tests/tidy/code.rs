@@ -33,6 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const DOORS: &[(&str, &str)] = &[
     ("cli/hidden.rs", "hands::decider"),
     ("cli/hidden.rs", "hands::notify"),
+    ("cli/hidden.rs", "hands::sandbox"),
     ("ops/", "cli::warn"),
     ("hands/", "pulse::Message"),
     ("hands/", "pulse::Poster"),

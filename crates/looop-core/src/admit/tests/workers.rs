@@ -1,6 +1,7 @@
 //! Moves that touch workers.
 
 use super::*;
+use crate::engine::tests::paid;
 use crate::world::fleet::{Worker, WorkerState, worker_of};
 
 impl Desk {
@@ -48,7 +49,14 @@ fn start(fields: &Value) -> Value {
 
 fn worker(session: &str, verify: Option<&str>, repo: Option<&str>) -> Act {
     let (session, verify) = (session.to_owned(), verify.map(str::to_owned));
-    Act::Worker { session, verify, repo: repo.map(str::to_owned) }
+    Act::Worker {
+        session,
+        verify,
+        repo: repo.map(str::to_owned),
+        foreign: false,
+        allowance: paid(),
+        runner: Some("claude".to_owned()),
+    }
 }
 
 const UNKNOWN: &str = "it is not known which workers run: sessions/ cannot be read";
@@ -109,6 +117,10 @@ fn a_start_that_cannot_be_is_refused_with_the_reason() {
         (full(Some(3)), json!({"id": "x"})),
         (full(None), json!({"id": "x"})),
         (bare(), json!({"command": "x"})),
+    ] {
+        assert!(matches!(desk.judge(start(&fields)), Admission::Execute(_)), "{fields}");
+    }
+    for (desk, fields) in [
         (Desk::person(), json!({"runner": "claude"})),
         (Desk::person(), json!({"command": "x", "prompt": ""})),
         (Desk::person(), json!({"runner": "codex", "command": "x"})),
@@ -200,14 +212,32 @@ fn a_person_can_end_by_force_who_waits() {
     let kill = desk.plan(json!({"action": "kill_worker", "id": "w", "force": true}));
     assert_eq!(kill.act, Act::Ended { session: "w~1".into(), also: Vec::new() });
     let restart = desk.plan(json!({"action": "restart_session", "id": "w", "force": true}));
-    assert_eq!(restart.act, Act::Again { from: "w~1".into(), session: "w~2".into(), asks: Vec::new() });
+    assert_eq!(
+        restart.act,
+        Act::Again {
+            from: "w~1".into(),
+            session: "w~2".into(),
+            asks: Vec::new(),
+            allowance: paid(),
+            runner: None
+        }
+    );
 }
 
 #[test]
 fn the_dead_wait_for_nobody() {
     let desk = Desk::person().with("w~1", WorkerState::Exited(1)).waits("w~1");
     let act = desk.plan(json!({"action": "restart_session", "id": "w"})).act;
-    assert_eq!(act, Act::Again { from: "w~1".into(), session: "w~2".into(), asks: Vec::new() });
+    assert_eq!(
+        act,
+        Act::Again {
+            from: "w~1".into(),
+            session: "w~2".into(),
+            asks: Vec::new(),
+            allowance: paid(),
+            runner: None
+        }
+    );
 }
 
 #[test]
@@ -345,7 +375,7 @@ fn a_third_worker_in_vain_is_a_persons_to_allow() {
                 assert_eq!(instead.author, Author::Builtin, "the question is the loop's own");
             }
             Admission::Execute(plan) => assert_eq!(plan.act, worker("w~1", None, None)),
-            Admission::Reject(_) | Admission::Overtaken(_) => panic!("{admission:?}"),
+            Admission::Reject(_) | Admission::Overtaken(_) | Admission::Park(_) => panic!("{admission:?}"),
         }
         assert_eq!(matches!(admission, Admission::Ask { .. }), asked, "{count} by {author:?}");
         assert!(matches!(desk.judge(start(&json!({}))), Admission::Execute(_)), "for no goal");

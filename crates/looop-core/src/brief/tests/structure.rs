@@ -1,7 +1,7 @@
 //! A parser of briefs, stricter than any reader.
 
-use super::super::Brief;
 use super::super::mark::Mark;
+use super::super::{Brief, split};
 use super::world::SECRET;
 
 /// A small parser of a brief: its sections, notes and fences in order. It panics where the structure is broken: data
@@ -11,6 +11,7 @@ pub(super) fn structure(brief: &Brief) -> Vec<String> {
     let start = Mark::of(SECRET).start();
     let (fixed, rest) = brief.parts();
     assert!(!fixed.contains(&start));
+    assert_eq!(split(&brief.render()), (fixed, rest));
     let mut found = Vec::new();
     let mut within = false;
     let breaks =

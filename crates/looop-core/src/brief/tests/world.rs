@@ -37,8 +37,6 @@ pub(super) const SECRET: [u8; 16] = [7; 16];
 pub(super) fn limits(brief_bytes: usize) -> Limits {
     Limits {
         decides_per_hour: 120,
-        daily_usd: None,
-        decide_usd: 1.0,
         noop_ttl: Duration::from_hours(6),
         fairness_wait: Duration::from_hours(24),
         flap_streak: 5,
@@ -50,6 +48,7 @@ pub(super) fn limits(brief_bytes: usize) -> Limits {
         worker_stuck: Duration::from_mins(15),
         session_ttl: Duration::from_hours(72),
         worker_runners: vec!["claude".to_owned()],
+        ..Limits::default()
     }
 }
 
@@ -99,13 +98,13 @@ impl World {
     }
 
     pub(super) fn note(&mut self, what: NoteKind) {
-        self.ledger.notes.push(Note { seq: 1, what });
+        self.ledger.notes.push(Note { tainted: false, seq: 1, what });
     }
 
     pub(super) fn ask(&mut self, id: &str, from: &str, prompt: &str) {
         let goal = Some("release".to_owned());
         let (from, prompt, kind) = (from.to_owned(), prompt.to_owned(), AskKind::Question);
-        let record = AskRecord { from, prompt, goal, kind, at: stamp(130), asked: 0 };
+        let record = AskRecord { tainted: false, from, prompt, goal, kind, at: stamp(130), asked: 0 };
         self.ledger.asks.insert(id.into(), record);
     }
 }

@@ -62,6 +62,7 @@ impl World {
     /// A worker's letter, not yet seen by the loop.
     pub(super) fn asks(&mut self, id: &str, from: &str, kind: AskKind) {
         let ask = Ask {
+            fetched: false,
             v: 1,
             id: id.to_owned(),
             from: from.to_owned(),
@@ -70,7 +71,7 @@ impl World {
             options: Vec::new(),
             reference: None,
             goal: self.seen.docs.fleet.workers.get(from).and_then(|worker| worker.goal.clone()),
-            proposal: None,
+            proposal: (kind == AskKind::Proposal).then(|| json!({"action": "noop"})),
             asked: self.now.wall,
         };
         self.seen.letters.asks.insert(id.to_owned(), ask);
@@ -107,6 +108,7 @@ impl World {
     pub(super) fn docs_of_now(&mut self) {
         self.seen.docs.waiting = self.seen.letters.waiting();
         self.seen.docs.unfetched = self.seen.letters.unfetched();
+        self.seen.docs.proposals = self.seen.letters.proposals();
     }
 
     /// Does what the edge does with letters that can go, and says which went.

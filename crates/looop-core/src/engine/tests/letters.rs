@@ -118,11 +118,12 @@ fn what_a_worker_asked_is_told_to_the_worker_and_not_to_the_decider() {
 }
 
 #[test]
-fn the_letters_of_flags_proposals_and_strangers_go_when_they_are_answered() {
+fn the_letters_of_flags_and_strangers_go_when_they_are_answered() {
     let table = [
         ("w~1", AskKind::Question, false),
         ("w~1", AskKind::Flag, true),
-        ("w~1", AskKind::Proposal, true),
+        // A letter is no consent, so it settles none.
+        ("w~1", AskKind::Proposal, false),
         ("gone~1", AskKind::Question, true),
         ("pulse", AskKind::Question, true),
     ];
@@ -282,5 +283,25 @@ fn a_dry_run_leaves_no_trace_of_any_of_it() {
     world.beat();
     assert_eq!((world.reaps(), world.doing()), (1, Some("restart_session")), "a beat does all of it");
     assert!(world.lines.len() > lines);
+    world.audit();
+}
+
+#[test]
+fn what_a_confined_worker_is_done_with_is_put_away_for_it() {
+    let mut world = employed();
+    world.asks("a", "w~1", AskKind::Question);
+    world.asks("b", "w~1", AskKind::Flag);
+    world.beat();
+    world.decided(&json!({"action": "noop"}));
+    world.answers("a", "yes");
+    world.beat();
+    assert_eq!(world.settle(), Vec::<String>::new(), "the letters are the worker's");
+    for ask in ["a", "b"] {
+        world.seen.letters.asks.get_mut(ask).unwrap().fetched = true;
+    }
+    assert!(world.seen.letters.waiting().is_empty() && world.seen.letters.unfetched().is_empty());
+    world.beat();
+    assert_eq!(world.settle(), ["a", "b"]);
+    assert!(said(&world).contains(&"b dismissed".to_owned()), "{:?}", said(&world));
     world.audit();
 }

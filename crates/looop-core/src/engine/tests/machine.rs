@@ -166,7 +166,8 @@ fn nothing_is_decided_by_a_loop_that_was_told_to_end_while_it_decides() {
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
     let why = Some("decide 000001 by m: the loop was ended meanwhile".to_owned());
     assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false }));
-    let day = DaySpend { usd: 1.0, tokens: 0, decides: 1 };
+    let day =
+        DaySpend { spent: Micros::new(1_000_000), tokens: 0, decides: 1, since: Some(world.now.stamp()) };
     assert_eq!(world.engine.ledger().spend["2027-01-15"], day, "it cost what it cost");
     assert_eq!((world.act(), world.engine.ledger().failures.clone()), (None, None));
     world.audit();
@@ -182,7 +183,7 @@ fn an_edit_of_playbook_goals_or_configuration_cuts_the_wait_and_a_reading_does_n
         (
             "the configuration",
             |world| {
-                let paid = vec![PaidDecider { name: "m".into(), free: false }];
+                let paid = vec![PaidDecider { name: "m".into(), free: false, tool: false, bound: None }];
                 let limits = Limits { config: Digest::of(b"edited"), ..limits() };
                 world.engine.configure(Setup { limits, builtin: false, paid });
             },

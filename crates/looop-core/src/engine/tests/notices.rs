@@ -8,8 +8,19 @@ impl World {
     fn letter(&mut self, id: &str, kind: AskKind) {
         let (id, from, prompt) = (id.to_owned(), "w~1".to_owned(), "Ship it?".to_owned());
         let (options, asked) = (Vec::new(), self.now.wall);
-        let ask =
-            Ask { v: 1, from, kind, prompt, options, reference: None, goal: None, proposal: None, asked, id };
+        let ask = Ask {
+            fetched: false,
+            v: 1,
+            from,
+            kind,
+            prompt,
+            options,
+            reference: None,
+            goal: None,
+            proposal: (kind == AskKind::Proposal).then(|| json!({"action": "noop"})),
+            asked,
+            id,
+        };
         self.seen.letters.asks.insert(ask.id.clone(), ask);
     }
 
@@ -194,7 +205,7 @@ fn refused_proposals_count_as_failures_and_no_decider_ends_the_trouble() {
 #[test]
 fn a_budget_stop_is_told_and_ends_with_the_next_decide() {
     let mut world = World::new(false, &["m"]).goal("g", "# G\n");
-    world.engine.setup.limits.daily_usd = Some(0.5);
+    world.engine.setup.limits.daily_usd = Some(Micros::new(500_000));
     world.beat();
     assert_eq!((world.told(), world.decides()), (vec!["purse".to_owned()], 0));
     assert!(world.notices()[0].message.contains("$0.00 of today's $0.50 is spent"));

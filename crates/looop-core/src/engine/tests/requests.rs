@@ -11,6 +11,7 @@ fn letter(id: &str, goal: Option<&str>, asked: i64) -> crate::model::letter::Ask
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
     let goal = goal.map(str::to_owned);
     crate::model::letter::Ask {
+        fetched: false,
         v: 1,
         id: id.to_owned(),
         from,
@@ -261,5 +262,24 @@ fn a_loop_that_ends_refuses_what_waits_and_what_comes() {
         "{:?}",
         world.effects
     );
+    world.audit();
+}
+
+#[test]
+fn what_a_decider_wrote_can_be_trusted_once() {
+    let mut world = World::new(false, &["m"]).goal("g", "# G\n");
+    let path = || "goals/h.md".to_owned();
+    let id = world.ask(Request::Trust { path: path() });
+    assert_eq!(world.reply(id), Some(refused("no decider wrote goals/h.md, so it is yours already")));
+    world.beat();
+    world.decided(&json!({"action": "write_goal", "id": "h", "body": "# H"}));
+    world.acted(Outcome::done());
+    assert!(world.engine.ledger().written.contains_key("goals/h.md"));
+    let id = world.ask(Request::Trust { path: path() });
+    assert_eq!(world.reply(id), Some(Reply::Done));
+    assert!(world.engine.ledger().written.is_empty());
+    let line = world.engine.ledger().journal.last().cloned().unwrap();
+    assert!(line.ends_with(" you trust goals/h.md"), "{line}");
+    assert!(world.effects.iter().any(|effect| matches!(effect, Effect::Journal(text) if *text == line)));
     world.audit();
 }

@@ -7,7 +7,7 @@ use crate::world::fleet::WorkerState;
 
 /// The worker act of a plan: session, verify and repository.
 fn start(plan: &Plan) -> (&str, Option<&str>, Option<&str>) {
-    let Act::Worker { session, verify, repo } = &plan.act else { panic!("{plan:?}") };
+    let Act::Worker { session, verify, repo, .. } = &plan.act else { panic!("{plan:?}") };
     (session, verify.as_deref(), repo.as_deref())
 }
 
@@ -208,7 +208,16 @@ fn a_restart_that_never_ran_keeps_the_session_it_came_from() {
     let beat = world.engine.ledger().acting.as_ref().unwrap().beat;
     world.step(Event::ActNeverRan(beat));
     let act = &world.act().unwrap().act;
-    assert_eq!(*act, Act::Again { from: "w~1".into(), session: "w~3".into(), asks: Vec::new() });
+    assert_eq!(
+        *act,
+        Act::Again {
+            from: "w~1".into(),
+            session: "w~3".into(),
+            asks: Vec::new(),
+            allowance: paid(),
+            runner: None
+        }
+    );
     world.audit();
 }
 
@@ -236,7 +245,16 @@ fn a_restart_ends_the_one_session_and_begins_the_other_with_the_same_task() {
     world.beat();
     world.decided(&json!({"action": "restart_session", "id": "w", "reason": "it is stuck"}));
     let act = world.act().unwrap().act.clone();
-    assert_eq!(act, Act::Again { from: "w~1".into(), session: "w~2".into(), asks: Vec::new() });
+    assert_eq!(
+        act,
+        Act::Again {
+            from: "w~1".into(),
+            session: "w~2".into(),
+            asks: Vec::new(),
+            allowance: paid(),
+            runner: None
+        }
+    );
     assert_eq!(world.begun(), "w~2");
     world.dies("w~1", WorkerState::Killed);
     world.beat();

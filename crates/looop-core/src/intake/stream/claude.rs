@@ -8,6 +8,8 @@ pub(super) fn knows(kind: &str, event: &Value) -> bool {
     match kind {
         "system" => event.get("subtype").is_some(),
         "assistant" | "user" => event.get("message").is_some(),
+        "stream_event" => event.get("event").is_some(),
+        "rate_limit_event" => event.get("rate_limit_info").is_some(),
         "result" => event.get("subtype").is_some() || event.get("is_error").is_some(),
         _ => false,
     }

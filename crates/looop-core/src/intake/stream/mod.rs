@@ -12,4 +12,5 @@ mod story;
 #[cfg(test)]
 mod tests;
 
-pub use story::{error, final_message, render};
+pub use story::{Format, beside, error, final_message, render};
+pub(crate) use story::{Story, text};

@@ -9,18 +9,18 @@ use crate::model::moves::one_line;
 const LINE: usize = 2000;
 
 /// What the events of a stream add up to so far.
-#[derive(Debug, Default)]
-pub(super) struct Story {
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Story {
     /// The last message of the assistant.
-    pub(super) message: Option<String>,
+    pub(crate) message: Option<String>,
     /// Which message that is, where one comes in parts.
-    pub(super) part_of: Option<String>,
+    pub(crate) part_of: Option<String>,
     /// What went wrong, as long as nothing made it good again.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Whether the stream is in the middle of something.
-    pub(super) open: bool,
+    pub(crate) open: bool,
     /// The last retry, for a stream that ends without a word.
-    pub(super) retry: Option<String>,
+    pub(crate) retry: Option<String>,
 }
 
 impl Story {
@@ -42,7 +42,7 @@ impl Story {
         }
     }
 
-    fn end(mut self) -> Self {
+    pub(crate) fn end(mut self) -> Self {
         if self.open && self.error.is_none() {
             let after = self.retry.take().map(|retry| format!(" after {retry}")).unwrap_or_default();
             self.error = Some(format!("the stream ends in the middle of a turn{after}"));
@@ -56,18 +56,36 @@ impl Story {
 
 /// The formats that are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub enum Format {
+    /// claude: `--output-format stream-json` and `json`.
     Claude,
+    /// codex: `exec --json`.
     Codex,
+    /// opencode: `run --format json`.
     Opencode,
+    /// pi: `--mode json`.
     Pi,
+    /// gemini: `--output-format stream-json`.
     Gemini,
 }
 
 impl Format {
-    const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Opencode, Self::Pi, Self::Gemini];
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Opencode, Self::Pi, Self::Gemini];
 
-    fn of(event: &Value) -> Option<Self> {
+    /// The name of the program that writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+            Self::Opencode => "opencode",
+            Self::Pi => "pi",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The format that an event belongs to.
+    pub(crate) fn of(event: &Value) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.knows(event))
     }
 
@@ -82,7 +100,7 @@ impl Format {
         }
     }
 
-    fn tell(self, story: &mut Story, event: &Value) {
+    pub(crate) fn tell(self, story: &mut Story, event: &Value) {
         let kind = kind(event);
         match self {
             Self::Claude => claude::tell(story, kind, event),
@@ -110,7 +128,7 @@ fn kind(event: &Value) -> &str {
 }
 
 /// A text in an event, empty where there is none.
-pub(super) fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
+pub(crate) fn text<'a>(event: &'a Value, pointer: &str) -> &'a str {
     event.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
@@ -160,6 +178,12 @@ pub fn final_message(output: &str) -> Option<String> {
 /// The error that a stream ends in. Exit codes of agent CLIs do not tell.
 pub fn error(output: &str) -> Option<String> {
     story(output)?.error.map(|error| one_line(&error, 500))
+}
+
+/// What stands in an output beside the events of known formats.
+pub fn beside(output: &str) -> String {
+    let known = |line: &str| event(line).is_some_and(|event| Format::of(&event).is_some());
+    output.split_inclusive('\n').filter(|line| !known(line)).collect()
 }
 
 /// A line of output the way a person reads it: an event becomes one line or nothing, and what is no event stays.

@@ -1,4 +1,4 @@
-use super::{error, final_message, render};
+use super::{beside, error, final_message, render};
 use crate::intake::{Found, find};
 
 macro_rules! recorded {
@@ -15,12 +15,14 @@ const GOOD: &[(&str, &str)] = &[
     (recorded!("claude-2.1.325.jsonl"), WRITTEN),
     (recorded!("claude-bare-2.1.325.jsonl"), "Fake title"),
     (recorded!("claude-mcp.jsonl"), "ok, main"),
+    (recorded!("claude-partial-2.1.325.jsonl"), WRITTEN),
     (recorded!("claude-resume-last.json"), DECISION),
     (recorded!("claude-resume-last.jsonl"), DECISION),
     (recorded!("claude-schema-2.1.325.jsonl"), DECISION),
     (recorded!("claude-warm.jsonl"), DECISION),
     (recorded!("codex-0.166.0.jsonl"), WRITTEN),
     (recorded!("codex-mcp.jsonl"), "ok, main"),
+    (recorded!("codex-resume-0.166.0.jsonl"), WRITTEN),
     (recorded!("codex-schema-0.166.0.jsonl"), DECISION),
     (recorded!("gemini-0.61.0.jsonl"), WRITTEN),
     (recorded!("opencode-1.18.33.jsonl"), WRITTEN),
@@ -198,6 +200,15 @@ fn events_become_lines_that_people_read() {
             assert!(!line.contains(['\n', '\u{1b}']) && line.chars().count() <= 2000, "{line}");
         }
     }
+}
+
+#[test]
+fn what_is_beside_the_events_is_kept_as_it_is() {
+    for (output, _) in GOOD.iter().chain(BAD).filter(|(output, _)| output.lines().count() > 1) {
+        assert!(matches!(find(&beside(output)), Found::None), "an event is taken for a decision: {output}");
+    }
+    let event = r#"{"type":"result","subtype":"success","is_error":true,"result":"usage limit"}"#;
+    assert_eq!(beside(&format!("{{\n\"action\":\n{event}\n\"noop\"}}")), "{\n\"action\":\n\"noop\"}");
 }
 
 #[test]

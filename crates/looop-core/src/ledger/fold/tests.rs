@@ -1,10 +1,12 @@
 //! The fold: what each entry makes of the ledger.
 
+mod undo;
 mod workers;
 
 use serde_json::json;
 
-use super::{DAYS, JOURNAL, NOTES, SETTLED, apply, apply_line};
+use super::money::DAYS;
+use super::{JOURNAL, NOTES, SETTLED, apply, apply_line};
 use crate::gate::Why;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Force, Line, Spend};
 use crate::ledger::state::{GoalRecord, Ledger, NoteKind, Nudge};
@@ -45,16 +47,17 @@ fn seen(text: &str) -> Seen {
 
 fn saw(readings: &[(&str, Option<&str>)], quiet: u32) -> Entry {
     let readings = readings.iter().map(|(name, text)| ((*name).to_owned(), text.map(digest))).collect();
-    Entry::Saw { readings, quiet, some: false, ready: None, held: Vec::new() }
+    Entry::Saw { readings, quiet, some: false, ready: None, held: Vec::new(), broke: None }
 }
 
 fn saw_ready(ids: &[&str]) -> Entry {
     let ready = Some(ids.iter().map(|id| (*id).to_owned()).collect());
-    Entry::Saw { readings: [].into(), quiet: 0, some: false, ready, held: Vec::new() }
+    Entry::Saw { readings: [].into(), quiet: 0, some: false, ready, held: Vec::new(), broke: None }
 }
 
 fn decide(run: u64, forced: Option<Force>, changes: Vec<Change>) -> Entry {
     Entry::DecideStarted {
+        tainted: Vec::new(),
         beat: BeatId(run),
         run: RunId(run),
         session: format!("decide~{run}"),
@@ -65,11 +68,14 @@ fn decide(run: u64, forced: Option<Force>, changes: Vec<Change>) -> Entry {
         sees: Delta([("playbook".to_owned(), Some(seen("seen")))].into()),
         files: [].into(),
         reserved_usd: 1.0,
+        free: false,
+        config: None,
     }
 }
 
 fn spend(day: &str, usd: f64) -> Spend {
-    Spend { day: day.into(), usd, source: "stream".into(), tokens_in: 30, tokens_out: 2, tokens_cached: 7 }
+    let source = "stream".into();
+    Spend { day: day.into(), usd, source, tokens_in: 30, tokens_out: 2, tokens_cached: 7, ..Spend::default() }
 }
 
 fn decided(run: u64, proposal: serde_json::Value) -> Entry {
@@ -80,7 +86,7 @@ fn decided(run: u64, proposal: serde_json::Value) -> Entry {
 fn failed(run: u64) -> Entry {
     let (beat, run, failure) = (BeatId(run), RunId(run), FailureKind::Runner);
     let (reason, spend) = ("no such model".to_owned(), spend("2027-01-15", 0.5));
-    Entry::Failed { beat, run, failure, reason, spend, policy: digest("policy") }
+    Entry::Failed { beat, run, failure, reason, spend, policy: digest("policy"), until: None }
 }
 
 fn model() -> Author {
@@ -97,7 +103,7 @@ fn file(path: &str, after: Option<&str>) -> Act {
 
 fn plan(author: Author, action: serde_json::Value, act: Act) -> Plan {
     let action = serde_json::from_value(action).unwrap();
-    Plan { action, author, act, goal: None, journal: None, next_interval_s: None, at: at(0) }
+    Plan::new(action, (author, act), at(0))
 }
 
 fn shell(author: Author) -> Plan {
@@ -178,7 +184,10 @@ fn a_goal_that_holds_starts_its_attempts_anew() {
         ledger.goals.insert(id.into(), GoalRecord { attempts: 2, ..GoalRecord::default() });
     }
     let held = vec!["a".to_owned()];
-    then(&mut ledger, &[Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held }]);
+    then(
+        &mut ledger,
+        &[Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held, broke: None }],
+    );
     assert_eq!((ledger.goal("a").attempts, ledger.goal("b").attempts), (0, 2));
 }
 
@@ -297,7 +306,7 @@ fn what_a_decide_cost_is_added_to_its_day() {
         ],
     );
     let day = &ledger.spend["2027-01-15"];
-    assert_eq!((day.usd, day.tokens, day.decides), (1.25, 96, 3));
+    assert_eq!((day.spent.get(), day.tokens, day.decides), (1_250_000, 117, 3));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use crate::ledger::state::{Ledger, WorkerRecord};
 use crate::model::moves::Move;
 use crate::model::plan::{Act, Author, Plan};
+use crate::model::rights::Rights;
+use crate::purse::is_over;
 use crate::time::Stamp;
 use crate::world::baseline::{Seen, seen_of_value, worker_item};
 use crate::world::fleet::{WorkerState, generation, worker_of};
@@ -36,32 +38,27 @@ fn forget_a_generation(ledger: &mut Ledger, newest: &str) {
 /// A move that touches workers took effect.
 pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
     match &plan.act {
-        Act::Worker { session, verify, .. } => {
+        Act::Worker { session, verify, allowance, runner, .. } => {
             let record = WorkerRecord {
                 goal: plan.goal.clone(),
                 verify: verify.clone(),
-                author: plan.author.clone(),
-                at: *at,
-                ended: None,
-                proven: None,
-                after: None,
-                mourned: false,
-                discharged: false,
+                rights: plan.rights.clone(),
+                allowance: *allowance,
+                runner: runner.clone(),
+                ..WorkerRecord::new(plan.author.clone(), *at)
             };
             started(ledger, session, record);
         }
-        Act::Again { from, session, asks } => {
+        Act::Again { from, session, asks, allowance, runner } => {
             let before = ledger.workers.get(from);
             let record = WorkerRecord {
                 goal: before.and_then(|record| record.goal.clone()),
                 verify: before.and_then(|record| record.verify.clone()),
-                author: plan.author.clone(),
-                at: *at,
-                ended: None,
-                proven: None,
+                rights: before.map_or(Rights::Person, |record| record.rights.clone()),
                 after: asks.first().cloned(),
-                mourned: false,
-                discharged: false,
+                allowance: *allowance,
+                runner: runner.clone(),
+                ..WorkerRecord::new(plan.author.clone(), *at)
             };
             ended(ledger, from, &WorkerState::Killed);
             if asks.is_empty() {
@@ -85,7 +82,14 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
         && let Some(record) =
             reference.strip_prefix("sessions/").and_then(|name| ledger.workers.get_mut(name))
     {
-        record.mourned = true;
+        // Of one that lives and passed its allowance it is asked whether it may go on.
+        let money = plan.author == Author::Builtin && record.ended.is_none() && is_over(record);
+        if let (true, Act::File { path, .. }) = (money, &plan.act) {
+            let ask = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
+            (record.account.ask, record.account.said) = (Some(ask), None);
+        } else {
+            record.mourned = true;
+        }
     }
 }
 
@@ -101,24 +105,34 @@ fn brought(ledger: &mut Ledger, asks: &[String], session: &str) {
     shorten(&mut ledger.redelivered);
 }
 
+/// A start of which it is not known whether it happened leaves a session that may be on the disk: it is kept with the
+/// others of its worker, so that what is pruned of them does not make it news.
+pub(super) fn interrupted(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
+    if let Some((session, allowance)) = plan.act.spends() {
+        let record = WorkerRecord {
+            goal: plan.goal.clone(),
+            ended: Some(WorkerState::Lost),
+            allowance,
+            ..WorkerRecord::new(plan.author.clone(), *at)
+        };
+        ledger.workers.insert(session.to_owned(), record);
+    }
+    not_started(ledger, at, plan, WorkerState::Lost);
+}
+
 /// A session that should have been told an answer could not be started, or died at once: that counts as its death, so that a person
 /// hears of it and it is not tried for ever.
 pub(super) fn not_started(ledger: &mut Ledger, at: &Stamp, plan: &Plan, state: WorkerState) {
-    let Act::Again { from, session, asks } = &plan.act else { return };
+    let Act::Again { from, session, asks, .. } = &plan.act else { return };
     if asks.is_empty() {
         return;
     }
     let before = ledger.workers.get(from);
     let record = WorkerRecord {
         goal: before.and_then(|record| record.goal.clone()),
-        verify: None,
-        author: plan.author.clone(),
-        at: *at,
         ended: Some(state),
-        proven: None,
         after: asks.first().cloned(),
-        mourned: false,
-        discharged: false,
+        ..WorkerRecord::new(plan.author.clone(), *at)
     };
     ledger.workers.insert(session.clone(), record);
     brought(ledger, asks, session);
@@ -198,5 +212,16 @@ pub(super) fn told(ledger: &mut Ledger, tell: &str, when: i64) {
 fn shorten(map: &mut BTreeMap<String, String>) {
     while map.len() > REMEMBERED {
         map.pop_first();
+    }
+}
+
+/// A hosted child that never ran is started under another name.
+pub(super) fn restarted(ledger: &mut Ledger, session: &str) {
+    if let Some(acting) = &mut ledger.acting {
+        acting.plan.act.moved(session);
+    }
+    match ledger.acting.as_ref().map(|acting| &acting.plan.act) {
+        Some(Act::Worker { .. } | Act::Again { .. }) => numbered(ledger, session),
+        _ => ledger.sessions += 1,
     }
 }

@@ -45,21 +45,12 @@ fn reading(name: &str, ledger: &Ledger, seen: &Observation) -> Reading {
 
 fn record(author: Author, proven: Option<bool>) -> WorkerRecord {
     let at = Stamp { wall: 0, up: 0, boot: 1 };
-    WorkerRecord {
-        goal: None,
-        verify: None,
-        author,
-        at,
-        ended: None,
-        proven,
-        after: None,
-        mourned: false,
-        discharged: false,
-    }
+    WorkerRecord { proven, ..WorkerRecord::new(author, at) }
 }
 
 fn asks(seen: &mut Observation, from: &str, prompt: &str) {
     let ask = Ask {
+        fetched: false,
         v: 1,
         id: "a".into(),
         from: from.into(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::given::*;
 use crate::config::{
-    Config, Cost, CostMode, DailyCap, Decider, KEYS, Layer, LogFormat, RunnerName, Usd,
+    Config, Cost, CostMode, DailyCap, Decider, KEYS, KeySource, Layer, LogFormat, RunnerName, Usd,
     keys::Rule,
     raw::Raw,
     tree::{self, Format},
@@ -55,8 +55,11 @@ fn every_variable_beats_the_file() {
     for doc in KEYS {
         let Some(variable) = doc.env else { continue };
         assert_eq!(variable, format!("LOOOP_{}", doc.key.to_uppercase()));
-        let (in_file, in_env) =
-            if doc.key == "log_format" { ("\"human\"", "json") } else { ("20000", "30000") };
+        let (in_file, in_env) = match doc.key {
+            "log_format" => ("\"human\"", "json"),
+            "policy" => ("\"locked\"", "open"),
+            _ => ("20000", "30000"),
+        };
         let file = format!("{} = {in_file}", doc.key);
         let from_file = toml(&file).unwrap();
         assert_eq!(from_file.layer(doc.key), Layer::Config, "{}", doc.key);
@@ -92,7 +95,7 @@ busy_interval = 2
 active_interval = 3.5
 max_next_interval = "2h"
 max_daily_usd = 2.5
-max_daily_tokens = 0
+max_daily_tokens = 500
 max_decide_usd = 0
 max_worker_usd = 3
 max_decides_per_hour = 0
@@ -130,8 +133,8 @@ fn every_key_reaches_its_field() {
     assert_eq!(config.interval, Duration::from_secs(90));
     assert_eq!(config.active_interval, Duration::from_millis(3500));
     assert_eq!(config.max_next_interval, Duration::from_hours(2));
-    assert_eq!(config.max_daily_usd.explicit(), Some(Usd::from_micros(2_500_000)));
-    assert_eq!(config.max_daily_tokens, None);
+    assert_eq!(config.max_daily_usd.effective(), Some(Usd::from_micros(2_500_000)));
+    assert_eq!(config.max_daily_tokens, Some(500));
     assert_eq!((config.max_decide_usd, config.max_worker_usd), (None, Some(Usd::from_micros(3_000_000))));
     assert_eq!((config.max_decides_per_hour, config.max_workers), (None, Some(2)));
     assert_eq!(config.notification.unwrap().as_str(), "say {{message}} {{id}}");
@@ -160,4 +163,35 @@ fn toml_and_json_have_the_same_keys() {
     assert_eq!(unnamed.config, toml(EVERYTHING).unwrap().config);
     let with_bom = format!("\u{feff}{as_json}");
     assert_eq!(json(&with_bom).unwrap().config, unnamed.config);
+}
+
+#[test]
+fn a_model_has_the_usual_key_and_the_usual_address() {
+    let config = toml(
+        "[runners.a]\napi = { provider = 'anthropic', model = 'm' }\n\
+         [runners.b]\napi = { provider = 'openai', model = 'm', base_url = 'http://127.0.0.1:1/v1/', max_tokens = 300 }\n\
+         [runners.c]\napi = { provider = 'anthropic', model = 'm', base_url = 'https://x/v1', key_command = 'pass k' }\n",
+    )
+    .unwrap()
+    .config;
+    let api = |name: &str| config.runners.get(name).and_then(|runner| runner.api.clone()).unwrap();
+    assert_eq!(api("a").key, Some(KeySource::Env("ANTHROPIC_API_KEY".to_owned())));
+    assert_eq!(api("c").key, Some(KeySource::Command("pass k".to_owned())));
+    assert_eq!((api("b").key, api("a").max_tokens, api("b").max_tokens), (None, 8192, 300));
+    assert_eq!(api("a").endpoint(), "https://api.anthropic.com/v1/messages");
+    assert_eq!(api("b").endpoint(), "http://127.0.0.1:1/v1/chat/completions");
+    assert_eq!(api("c").endpoint(), "https://x/v1/messages");
+    assert!(config.runners.values().all(|runner| runner.decides() && runner.takes_schema()));
+}
+
+#[test]
+fn own_prices_stand_beside_the_shipped_ones() {
+    let prices = toml(
+        "[prices.\"gpt-5\"]\ninput = 7\noutput = 8.5\n[prices.qwen]\ninput = 0\noutput = 0.1\ncached_read = 0.01\n",
+    );
+    let prices = prices.unwrap().config.prices;
+    let price = |model: &str| prices.of(model).map(|price| (price.input.get(), price.output.get()));
+    assert_eq!(price("gpt-5-codex"), Some((7_000_000, 8_500_000)));
+    assert_eq!(price("qwen:7b"), Some((0, 100_000)));
+    assert_eq!(price("gpt-5-mini"), Some((250_000, 2_000_000)));
 }

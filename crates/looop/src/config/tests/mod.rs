@@ -5,6 +5,7 @@ mod given;
 mod layering;
 mod never_panics;
 mod older_forms;
+mod policy;
 mod refusals;
 mod starting;
 mod variables;

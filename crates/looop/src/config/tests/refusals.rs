@@ -1,7 +1,7 @@
 //! Every way to be refused, word for word.
 
 use super::given::*;
-use crate::config::{Complaint, ConfigError};
+use crate::config::ConfigError;
 
 fn check(table: &[(&str, &str)], refuse: fn(&str) -> String) {
     for (text, said) in table {
@@ -65,35 +65,45 @@ fn unknown_keys_name_the_nearest() {
 }
 
 #[test]
-fn what_is_not_built_yet_says_so() {
-    for key in ["sandbox", "prices"] {
-        let said = first_line(&format!("{key} = 'x'"));
-        assert_eq!(said, format!("config.toml:1: `{key}` is not available in this version yet"));
+fn the_means_of_confinement_are_known() {
+    let found = "config.toml:1: `sandbox`: one of \"auto\", \"bwrap\", \"landlock\", \"off\" is possible, found the string \"x\"";
+    assert_eq!(first_line("sandbox = 'x'"), found);
+    for word in ["auto", "bwrap", "landlock", "off"] {
+        toml(&format!("sandbox = '{word}'")).unwrap();
     }
+    let config = toml("runners.x = { interactive = '{{prompt_file}}', sandbox = true, write = ['~/x'] }")
+        .unwrap()
+        .config;
+    let runner = config.runners.values().next().unwrap();
+    assert!(runner.sandbox && runner.write == [std::path::PathBuf::from("~/x")]);
+}
+
+#[test]
+fn prices_say_what_is_wrong_with_them() {
     check(
         &[
             (
-                "runners.x.api = { provider = 'anthropic' }",
-                "config.toml:1: `runners.x.api` is not available in this version yet",
+                "prices = 'x'",
+                "config.toml:1: `prices`: expected a table of prices by model, such as { \"gpt-5\" = { input = \
+                 1.25, output = 10 } }, found the string \"x\"",
+            ),
+            ("prices.m.input = 1", "config.toml:1: `prices`: \"m\" has no `output`"),
+            (
+                "prices.m = { input = 1, output = 1, cashed_read = 1 }",
+                "config.toml:1: `prices`: `cashed_read` is not a key of a price; did you mean `cached_read`?",
             ),
             (
-                "runners.x = { interactive = '{{prompt_file}}', sandbox = true }",
-                "config.toml:1: `runners.x.sandbox`: true is not available in this version yet",
-            ),
-            (
-                "policy = 'guarded'",
-                "config.toml:1: `policy`: \"guarded\" is not available in this version yet",
-            ),
-            ("policy = 'locked'", "config.toml:1: `policy`: \"locked\" is not available in this version yet"),
-            (
-                "max_daily_tokens = 5",
-                "config.toml:1: `max_daily_tokens`: 5 is not available in this version yet",
+                "prices.m = { input = -1, output = 1 }",
+                "config.toml:1: `prices`: cannot be negative, found the number -1",
             ),
         ],
         first_line,
     );
-    let refused = toml("prices = 'x'").unwrap_err();
-    assert_eq!(refused.problems[0].complaint, Complaint::NotYet(None));
+    let config = toml("prices.m = { input = 0.25, output = 2, cached_read = 0 }").unwrap().config;
+    let price = config.price_list().of("m").unwrap();
+    assert_eq!((price.input.get(), price.output.get()), (250_000, 2_000_000));
+    assert_eq!((price.cached_read.map(looop_core::meter::Micros::get), price.cache_write), (Some(0), None));
+    assert!(config.price_list().of("claude-haiku-4-5").is_some(), "the shipped ones stay");
 }
 
 #[test]
@@ -250,7 +260,7 @@ fn values_that_cannot_be_meant() {
             ),
             (
                 "runners.x = { retries = 1 }",
-                "config.toml:1: `runners.x`: needs a `tick` or an `interactive` command",
+                "config.toml:1: `runners.x`: needs a `tick` or an `interactive` command, or an `api`",
             ),
             (
                 "runners.x.interactive = 'claude'",
@@ -258,11 +268,11 @@ fn values_that_cannot_be_meant() {
             ),
             (
                 "runners.x.tick = 'c --model {{model}}'",
-                "config.toml:1: `runners.x.tick`: unknown placeholder {{model}}; known here: {{prompt_file}}",
+                "config.toml:1: `runners.x.tick`: unknown placeholder {{model}}; known here: {{prompt_file}}, {{budget_usd}}, {{schema_file}} and {{strict_schema_file}}",
             ),
             (
                 "runners.x.tick = 'c {{}}'",
-                "config.toml:1: `runners.x.tick`: an empty placeholder {{}}; known here: {{prompt_file}}",
+                "config.toml:1: `runners.x.tick`: an empty placeholder {{}}; known here: {{prompt_file}}, {{budget_usd}}, {{schema_file}} and {{strict_schema_file}}",
             ),
             (
                 "runners.x = { tick = 'a', cost = { type = 'a' } }",
@@ -279,6 +289,56 @@ fn values_that_cannot_be_meant() {
             (
                 "runners.x = { tick = 'a', retries = 11 }",
                 "config.toml:1: `runners.x.retries`: from 0 to 10 is possible, found the number 11",
+            ),
+        ],
+        first_line,
+    );
+}
+
+#[test]
+fn a_model_that_cannot_be_called_is_refused() {
+    let api = |fields: &str| format!("runners.x.api = {{ {fields} }}");
+    let fine = "provider = 'anthropic', model = 'm'";
+    let table = [
+        ("model = 'm'".to_owned(), "`provider` is missing"),
+        ("provider = 'anthropic'".to_owned(), "`model` is missing"),
+        (
+            "provider = 'antropic', model = 'm'".to_owned(),
+            "one of \"anthropic\", \"openai\" is possible, found the string \"antropic\"; did you mean \"anthropic\"?",
+        ),
+        (format!("{fine}, base = 'x'"), "`base` is not a key of api"),
+        (format!("{fine}, key_evn = 'K'"), "`key_evn` is not a key of api; did you mean `key_env`?"),
+        (
+            format!("{fine}, base_url = 'x'"),
+            "an address begins with https:// or http://, found the string \"x\"",
+        ),
+        (
+            format!("{fine}, base_url = 'https://me:secret@x'"),
+            "an address with a password in it; use key_env or key_command",
+        ),
+        (
+            format!("{fine}, key_env = 'sk-ant-123'"),
+            "the name of a variable is expected, such as ANTHROPIC_API_KEY, and not the key itself",
+        ),
+        (
+            format!("{fine}, key_env = 'K', key_command = 'pass'"),
+            "`key_env` and `key_command` exclude each other",
+        ),
+        (format!("{fine}, max_tokens = 5"), "from 256 to 1000000 is possible, found the number 5"),
+    ];
+    for (fields, said) in table {
+        assert_eq!(first_line(&api(&fields)), format!("config.toml:1: `runners.x.api`: {said}"), "{fields}");
+    }
+    assert_eq!(
+        first_line(&format!("[runners.x]\ntick = 'a'\n{}", api(fine).replace("runners.x.", ""))),
+        "config.toml:1: `runners.x`: has both `tick` and `api`; leave out the one that shall not decide"
+    );
+    check(
+        &[
+            ("prices = { m = { input = 1 } }", "config.toml:1: `prices`: \"m\" has no `output`"),
+            (
+                "prices = { m = { input = 1, outputs = 2 } }",
+                "config.toml:1: `prices`: `outputs` is not a key of a price; did you mean `output`?",
             ),
         ],
         first_line,

@@ -2,19 +2,28 @@
 
 use super::*;
 use crate::ledger::state::WorkerRecord;
+use crate::model::money::Allowance;
 use crate::world::baseline::{seen_of_value, worker_item};
 use crate::world::fleet::WorkerState;
 
 fn start_of(author: Author, session: &str, goal: Option<&str>) -> Plan {
     let action = json!({"action": "start_worker", "id": "w", "prompt": "p", "goal": goal});
-    let act = Act::Worker { session: session.into(), verify: Some("true".into()), repo: None };
+    let act = Act::Worker {
+        session: session.into(),
+        verify: Some("true".into()),
+        repo: None,
+        foreign: false,
+        allowance: Allowance::Nothing,
+        runner: None,
+    };
     Plan { goal: goal.map(str::to_owned), ..plan(author, action, act) }
 }
 
 fn again_of(author: Author, from: &str, session: &str, ask: Option<&str>) -> Plan {
     let (from, session) = (from.to_owned(), session.to_owned());
     let action = json!({"action": "restart_session", "id": "w"});
-    plan(author, action, Act::Again { from, session, asks: ask.into_iter().map(str::to_owned).collect() })
+    let asks = ask.into_iter().map(str::to_owned).collect();
+    plan(author, action, Act::Again { from, session, asks, allowance: Allowance::Nothing, runner: None })
 }
 
 fn kill_of(author: Author, session: &str) -> Plan {
@@ -52,7 +61,8 @@ fn a_number_is_used_up_by_the_intention_whatever_comes_of_it() {
         assert_eq!((ledger.generations["w"], ledger.sessions), (4, 0));
         then(&mut ledger, &[finished(1, outcome.clone())]);
         assert_eq!(ledger.generations["w"], 4);
-        assert_eq!(ledger.workers.contains_key("w~4"), outcome.is_done(), "{outcome:?}");
+        let may_be_there = !matches!(outcome, Outcome::Failed { .. });
+        assert_eq!(ledger.workers.contains_key("w~4"), may_be_there, "{outcome:?}");
         then(&mut ledger, &[intended(2, again_of(model(), "w~4", "w~6", None))]);
         let restarted = Entry::Restarted { beat: BeatId(2), session: "w~7".into() };
         then(&mut ledger, &[restarted]);
@@ -77,13 +87,7 @@ fn a_worker_is_remembered_with_what_it_was_started_for() {
         let record = WorkerRecord {
             goal: Some("g".into()),
             verify: Some("true".into()),
-            author: author.clone(),
-            at: at(2000),
-            ended: None,
-            proven: None,
-            after: None,
-            mourned: false,
-            discharged: false,
+            ..WorkerRecord::new(author.clone(), at(2000))
         };
         assert_eq!(ledger.workers, [("w~1".to_owned(), record)].into());
         assert_eq!(ledger.baseline.contains_key("worker:w"), author != Author::Person, "{author:?}");
@@ -186,13 +190,16 @@ fn a_question_about_a_death_is_remembered_with_the_session() {
 
 #[test]
 fn what_is_pruned_is_forgotten_with_its_row() {
-    let mut ledger = started("w~1", None);
-    then(&mut ledger, &made(start_of(model(), "w~2", None), Outcome::done()));
-    then(&mut ledger, &[Entry::Pruned { sessions: vec!["w~1".into()] }]);
-    assert_eq!(ledger.workers.keys().collect::<Vec<_>>(), ["w~2"]);
-    assert!(ledger.baseline.contains_key("worker:w"), "another of its sessions is kept");
-    then(&mut ledger, &[Entry::Pruned { sessions: vec!["w~2".into()] }]);
-    assert!(ledger.workers.is_empty() && ledger.baseline.is_empty());
+    let interrupted = Outcome::Interrupted { reason: "its host died".into() };
+    for second in [Outcome::done(), interrupted] {
+        let mut ledger = started("w~1", None);
+        then(&mut ledger, &made(start_of(model(), "w~2", None), second.clone()));
+        then(&mut ledger, &[Entry::Pruned { sessions: vec!["w~1".into()] }]);
+        assert_eq!(ledger.workers.keys().collect::<Vec<_>>(), ["w~2"], "{second:?}");
+        assert!(ledger.baseline.contains_key("worker:w"), "another of its sessions is kept: {second:?}");
+        then(&mut ledger, &[Entry::Pruned { sessions: vec!["w~2".into()] }]);
+        assert!(ledger.workers.is_empty() && ledger.baseline.is_empty(), "{second:?}");
+    }
 }
 
 #[test]

@@ -1,0 +1,40 @@
+//! A case: one move as the policy sees it, and the ruling on it.
+
+use super::rule::Then;
+use crate::model::moves::Move;
+use crate::shell::Screening;
+
+/// One move as the policy sees it.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one move")]
+pub struct Case<'a> {
+    /// The move.
+    pub action: &'a Move,
+    /// The goal that it serves, if it serves one.
+    pub goal: Option<&'a str>,
+    /// Whether a person wrote that goal as it stands.
+    pub goal_by_person: bool,
+    /// The runner of the worker that it starts, types into or restarts; none where a command of its own runs.
+    pub runner: Option<&'a str>,
+    /// Whether a worker that it starts has a runner that is configured.
+    pub configured: bool,
+    /// The file that it writes, below the profile.
+    pub path: Option<String>,
+    /// Whether its brief showed what strangers wrote.
+    pub tainted: bool,
+    /// What all shell text in it would do; plain where there is none.
+    pub screening: Screening,
+    /// Whether what a decider wrote is really confined on this machine.
+    pub confined: bool,
+}
+
+/// What becomes of the move, and which rule says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// What becomes of it.
+    pub then: Then,
+    /// The rule, for `why` and `policy test`: `policy.toml rule 2`, or `guarded: <rule in words>`.
+    pub rule: String,
+    /// Why, for the person and the decider.
+    pub reason: String,
+}

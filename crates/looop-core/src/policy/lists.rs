@@ -1,0 +1,182 @@
+//! The three built-in lists, as data: what decides is what `looop policy show` prints.
+
+use super::case::Case;
+use super::judge::granted;
+use super::rule::{Level, Policy, Then};
+use crate::model::moves::Move;
+use crate::model::rights::Granted;
+use crate::shell::{Danger, is_harmless};
+
+/// A built-in rule.
+#[derive(Debug)]
+pub struct Builtin {
+    /// The moves that it is about; all where none is named.
+    pub moves: &'static [&'static str],
+    /// When it applies: all of these hold.
+    pub when: &'static [Fact],
+    /// What becomes of the move.
+    pub then: Then,
+    /// Why, for the person and the decider.
+    pub why: &'static str,
+}
+
+/// What a built-in rule asks about a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// Its shell text does what cannot be taken back, or reaches outside.
+    Destructive,
+    /// It cannot be told what its shell text does.
+    Unknown,
+    /// Its brief showed what strangers wrote.
+    Tainted,
+    /// Its command gets something that was granted to its programs.
+    Granted,
+    /// It runs a program that does more than look at text, and nothing confines it on this machine.
+    Unconfined,
+    /// The worker has a command of its own.
+    OwnCommand,
+    /// The worker's runner is not configured.
+    NoRunner,
+    /// A person wrote the goal that it serves.
+    GoalByPerson,
+}
+
+impl Fact {
+    /// The fact in words, after `when`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Destructive => "its shell is destructive",
+            Self::Unknown => "it cannot be told what its shell does",
+            Self::Tainted => "tainted",
+            Self::Granted => "it needs a grant",
+            Self::Unconfined => "nothing confines it here",
+            Self::OwnCommand => "it has a command of its own",
+            Self::NoRunner => "its runner is not configured",
+            Self::GoalByPerson => "a person wrote its goal",
+        }
+    }
+
+    fn holds(self, policy: &Policy, case: &Case<'_>) -> bool {
+        let starts = matches!(case.action, Move::StartWorker { .. });
+        let own = matches!(case.action, Move::StartWorker { command: Some(_), .. });
+        match self {
+            Self::Destructive => case.screening.danger() == Danger::Destructive,
+            Self::Unknown => case.screening.danger() == Danger::Unknown,
+            Self::Tainted => case.tainted,
+            Self::Granted => granted(policy, &case.screening) != Granted::default(),
+            Self::Unconfined => {
+                let harmless = case.screening.programs.iter().all(|program| is_harmless(program));
+                !case.confined && (case.screening.shared || !harmless)
+            }
+            Self::OwnCommand => own,
+            Self::NoRunner => starts && !own && !case.configured,
+            Self::GoalByPerson => case.goal_by_person,
+        }
+    }
+}
+
+impl Builtin {
+    pub(super) fn applies(&self, policy: &Policy, case: &Case<'_>) -> bool {
+        let named = self.moves.is_empty() || self.moves.contains(&case.action.action());
+        named && self.when.iter().all(|fact| fact.holds(policy, case))
+    }
+
+    /// When it applies, in words; empty where it always does.
+    pub fn condition(&self) -> String {
+        self.when.iter().map(|fact| fact.words()).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// The rule in words, for one of its moves: `write_playbook asks`.
+    pub fn words(&self, action: &str) -> String {
+        let when = if self.when.is_empty() { String::new() } else { format!(" when {}", self.condition()) };
+        format!("{action} {}{when}", self.then.verb())
+    }
+}
+
+/// The built-in list of a level. The first that applies decides, and the last always does.
+pub fn builtin(level: Level) -> &'static [Builtin] {
+    match level {
+        Level::Open => OPEN,
+        Level::Guarded => GUARDED,
+        Level::Locked => LOCKED,
+    }
+}
+
+const fn rule(
+    moves: &'static [&'static str],
+    when: &'static [Fact],
+    then: Then,
+    why: &'static str,
+) -> Builtin {
+    Builtin { moves, when, then, why }
+}
+
+const EVERY: &[&str] = &[];
+
+const OPEN: &[Builtin] = &[rule(EVERY, &[], Then::Allow, "every well-formed move is allowed")];
+
+const GUARDED: &[Builtin] = &[
+    rule(
+        &[
+            "noop",
+            "ask_human",
+            "send_notification",
+            "write_schedule",
+            "drop_schedule",
+            "archive_goal",
+            "restart_session",
+            "kill_worker",
+        ],
+        &[],
+        Then::Allow,
+        "it can be taken back, or only reaches you",
+    ),
+    rule(EVERY, &[Fact::Destructive], Then::Deny, "it does what cannot be taken back"),
+    rule(EVERY, &[Fact::Unknown], Then::Ask, "it cannot be told what its command does"),
+    rule(&["write_playbook"], &[], Then::Ask, "the PLAYBOOK is your judgment"),
+    rule(&["start_worker"], &[Fact::OwnCommand], Then::Ask, "its command is not configured"),
+    rule(&["start_worker"], &[Fact::NoRunner], Then::Deny, "no such runner is configured"),
+    rule(
+        &["run_shell", "write_sensor", "write_goal", "start_worker"],
+        &[Fact::Unconfined],
+        Then::Ask,
+        "nothing on this machine confines what it runs",
+    ),
+    rule(
+        &["run_shell", "write_goal"],
+        &[Fact::Tainted, Fact::Granted],
+        Then::Ask,
+        "it uses what you granted, and what strangers wrote was read before it",
+    ),
+    rule(
+        &["write_sensor"],
+        &[Fact::Tainted],
+        Then::Ask,
+        "it runs again and again, and what strangers wrote was read before it",
+    ),
+    rule(
+        &["start_worker", "steer_session", "send_key"],
+        &[Fact::GoalByPerson],
+        Then::Allow,
+        "you wrote the goal that it serves",
+    ),
+    rule(
+        &["start_worker", "steer_session", "send_key"],
+        &[Fact::Tainted],
+        Then::Ask,
+        "it serves no goal that you wrote, and what strangers wrote was read before it",
+    ),
+    rule(
+        &["run_shell", "write_sensor", "write_goal", "start_worker", "steer_session", "send_key"],
+        &[],
+        Then::Allow,
+        "what a decider writes runs confined",
+    ),
+    rule(EVERY, &[], Then::Ask, "no rule allows it"),
+];
+
+const LOCKED: &[Builtin] = &[
+    rule(&["noop", "send_notification", "ask_human"], &[], Then::Allow, "it changes nothing"),
+    rule(EVERY, &[Fact::Destructive], Then::Deny, "it does what cannot be taken back"),
+    rule(EVERY, &[], Then::Ask, "the policy is locked"),
+];

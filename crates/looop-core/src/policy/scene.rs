@@ -1,0 +1,129 @@
+//! From a move and the world as it is to a case.
+
+use super::case::Case;
+use crate::admit::path_of;
+use crate::gate::Limits;
+use crate::ledger::state::Ledger;
+use crate::model::goal;
+use crate::model::moves::Move;
+use crate::model::name::Name;
+use crate::shell::{Screening, screen, screen_script};
+use crate::world::fleet::Worker;
+use crate::world::observation::{Doc, Docs};
+
+/// What a case is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene<'a> {
+    /// What the loop remembers.
+    pub ledger: &'a Ledger,
+    /// The policy files and workers as they are now.
+    pub docs: &'a Docs,
+    /// Bounds.
+    pub limits: &'a Limits,
+}
+
+/// A move as the policy sees it. `goal` is the one that its proposal names.
+pub fn case<'a>(scene: &Scene<'a>, action: &'a Move, goal: Option<&'a str>, tainted: bool) -> Case<'a> {
+    let Scene { ledger, docs, limits } = *scene;
+    let worker = touched(docs, action);
+    let goal = goal_of(ledger, action, worker, goal);
+    let runner = runner_of(limits, action, worker);
+    Case {
+        action,
+        goal,
+        goal_by_person: goal.is_some_and(|goal| by_person(ledger, docs, goal)),
+        runner,
+        configured: runner.is_some_and(|runner| limits.worker_runners.iter().any(|known| known == runner)),
+        path: path_of(docs, action.object()),
+        tainted,
+        screening: screening(action),
+        confined: limits.confines,
+    }
+}
+
+/// The worker that a move types into, restarts or ends.
+fn touched<'a>(docs: &'a Docs, action: &Move) -> Option<&'a Worker> {
+    typed_into(action).and_then(|id| docs.fleet.latest(id.as_str()))
+}
+
+fn typed_into(action: &Move) -> Option<&Name> {
+    match action {
+        Move::SteerSession { id, .. }
+        | Move::SendKey { id, .. }
+        | Move::RestartSession { id, .. }
+        | Move::KillWorker { id, .. } => Some(id),
+        Move::Noop { .. }
+        | Move::RunShell { .. }
+        | Move::WriteGoal { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::WriteSensor { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::StartWorker { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => None,
+    }
+}
+
+/// The goal that a move serves. A worker's own goal counts before the one that the proposal names, or a decider could
+/// type into any worker in the name of a goal that a person wrote.
+fn goal_of<'a>(
+    ledger: &'a Ledger,
+    action: &'a Move,
+    worker: Option<&'a Worker>,
+    named: Option<&'a str>,
+) -> Option<&'a str> {
+    if typed_into(action).is_some() {
+        let worker = worker?;
+        let remembered = ledger.workers.get(&worker.session).and_then(|record| record.goal.as_deref());
+        return remembered.or(worker.goal.as_deref());
+    }
+    if let Move::StartWorker { goal: Some(goal), .. } = action { Some(goal.as_str()) } else { named }
+}
+
+/// Whether a person wrote a goal as it stands: it is there, and no move of a decider wrote these bytes.
+fn by_person(ledger: &Ledger, docs: &Docs, goal: &str) -> bool {
+    let Some(Doc::Text { digest, .. }) = docs.goals.get(goal) else { return false };
+    ledger.written.get(&format!("goals/{goal}.md")) != Some(digest)
+}
+
+fn runner_of<'a>(limits: &'a Limits, action: &'a Move, worker: Option<&'a Worker>) -> Option<&'a str> {
+    let Move::StartWorker { command, runner, .. } = action else {
+        return worker.and_then(|worker| worker.runner.as_deref());
+    };
+    let taken = || runner.as_ref().or(limits.worker_runners.first()).map(String::as_str);
+    if command.is_some() { None } else { taken() }
+}
+
+/// What all shell text in a move would do.
+fn screening(action: &Move) -> Screening {
+    let mut all = Screening::default();
+    match action {
+        Move::RunShell { cmd, .. } => all = screen(cmd),
+        Move::WriteSensor { script, .. } => all = screen_script(script),
+        Move::WriteGoal { body, .. } => {
+            let goal = goal::parse(body);
+            [goal.check, goal.run].iter().flatten().for_each(|text| all.merge(screen(text)));
+        }
+        Move::StartWorker { command, verify, .. } => {
+            [command, verify].into_iter().flatten().for_each(|text| all.merge(screen(text)));
+        }
+        Move::Noop { .. }
+        | Move::ArchiveGoal { .. }
+        | Move::RemoveSensor { .. }
+        | Move::WritePlaybook { .. }
+        | Move::SteerSession { .. }
+        | Move::SendKey { .. }
+        | Move::RestartSession { .. }
+        | Move::KillWorker { .. }
+        | Move::SendNotification { .. }
+        | Move::AskHuman { .. }
+        | Move::WriteSchedule { .. }
+        | Move::DropSchedule { .. }
+        | Move::Undo { .. } => {}
+    }
+    all
+}

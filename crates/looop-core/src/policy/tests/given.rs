@@ -1,0 +1,84 @@
+//! Short ways to say what is judged.
+
+use std::collections::BTreeSet;
+
+pub(super) use super::super::*;
+pub(super) use crate::model::moves::Move;
+pub(super) use crate::model::name::Name;
+pub(super) use crate::shell::{Danger, Finding, Screening, is_harmless};
+
+pub(super) const DANGERS: [Danger; 3] = [Danger::Plain, Danger::Unknown, Danger::Destructive];
+
+pub(super) fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+/// One move of each action that a decider can say.
+pub(super) fn every_move() -> Vec<Move> {
+    let said = [
+        r#"{"action":"noop"}"#,
+        r#"{"action":"run_shell","cmd":"x"}"#,
+        r#"{"action":"write_goal","id":"g","body":"b"}"#,
+        r#"{"action":"archive_goal","id":"g"}"#,
+        r##"{"action":"write_sensor","name":"s","script":"#!/bin/sh"}"##,
+        r#"{"action":"write_playbook","body":"b"}"#,
+        r#"{"action":"start_worker","id":"w","prompt":"p"}"#,
+        r#"{"action":"steer_session","id":"w","input":"i"}"#,
+        r#"{"action":"send_key","id":"w","keys":["Enter"]}"#,
+        r#"{"action":"restart_session","id":"w"}"#,
+        r#"{"action":"kill_worker","id":"w"}"#,
+        r#"{"action":"send_notification","message":"m"}"#,
+        r#"{"action":"ask_human","prompt":"p"}"#,
+        r#"{"action":"write_schedule","name":"s","every_s":60}"#,
+        r#"{"action":"drop_schedule","name":"s"}"#,
+    ];
+    let moves: Vec<Move> = said.iter().map(|said| serde_json::from_str(said).unwrap()).collect();
+    let named: BTreeSet<&str> = moves.iter().map(Move::action).chain(["*"]).collect();
+    assert_eq!(named, action_names().collect(), "each action of a decider once");
+    moves
+}
+
+pub(super) fn shell() -> Move {
+    Move::RunShell { cmd: "x".to_owned(), reason: None }
+}
+
+/// A text that runs these programs and is so dangerous.
+pub(super) fn screened(programs: &[&str], danger: Danger) -> Screening {
+    let finding = Finding { danger, what: "it stands out".to_owned() };
+    let findings = if danger == Danger::Plain { Vec::new() } else { vec![finding] };
+    let programs = programs.iter().map(|program| (*program).to_owned()).collect();
+    Screening { programs, findings, ..Screening::default() }
+}
+
+/// A case in which nothing is suspicious and no goal is served.
+pub(super) fn plain(action: &Move) -> Case<'_> {
+    Case {
+        action,
+        goal: None,
+        goal_by_person: false,
+        runner: None,
+        configured: true,
+        path: None,
+        tainted: false,
+        screening: Screening::default(),
+        confined: true,
+    }
+}
+
+pub(super) fn rule(action: &str, when: When, then: Then) -> Rule {
+    Rule { action: action.to_owned(), when, then, message: None }
+}
+
+pub(super) fn policy(level: Level, rules: Vec<Rule>) -> Policy {
+    Policy { level, rules, grants: Vec::new() }
+}
+
+/// A policy that grants `gh` its token.
+pub(super) fn grants_gh(level: Level) -> Policy {
+    let grant = Grant { program: "gh".into(), env: vec!["GH_TOKEN".into()], read: Vec::new(), net: true };
+    Policy { level, rules: Vec::new(), grants: vec![grant] }
+}
+
+pub(super) fn texts(items: &[&str]) -> Vec<String> {
+    items.iter().map(|item| (*item).to_owned()).collect()
+}

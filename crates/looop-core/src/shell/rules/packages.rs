@@ -1,0 +1,145 @@
+//! Package managers: installing, removing and publishing.
+
+use super::family::{Family, PLAIN};
+use crate::shell::screening::Danger;
+
+const WHY: &str = "installs, removes or publishes packages";
+
+pub(super) const FAMILIES: &[Family] = &[
+    Family {
+        programs: &[
+            "apt",
+            "apt-get",
+            "aptitude",
+            "dnf",
+            "yum",
+            "zypper",
+            "apk",
+            "brew",
+            "snap",
+            "flatpak",
+            "port",
+            "nix-env",
+            "nix",
+            "choco",
+            "winget",
+            "scoop",
+            "rpm-ostree",
+            "emerge",
+            "xbps-install",
+            "opkg",
+        ],
+        plain: &[
+            "list",
+            "show",
+            "search",
+            "info",
+            "policy",
+            "version",
+            "check",
+            "depends",
+            "rdepends",
+            "outdated",
+            "leaves",
+            "deps",
+            "find",
+            "changelog",
+            "repolist",
+            "config",
+            "doctor",
+            "--version",
+        ],
+        rest: Danger::Destructive,
+        why: WHY,
+        ..PLAIN
+    },
+    Family {
+        programs: &["pip", "pip2", "pip3"],
+        plain: &["list", "show", "freeze", "check", "search", "index", "help", "inspect", "hash"],
+        rest: Danger::Destructive,
+        why: WHY,
+        ..PLAIN
+    },
+    Family {
+        programs: &["uv", "poetry", "pdm", "conda", "mamba", "micromamba"],
+        unknown: &["add", "remove", "sync", "install", "run", "tool", "create"],
+        destructive: &[
+            "publish",
+            "pip install",
+            "pip uninstall",
+            "pip sync",
+            "tool install",
+            "tool uninstall",
+            "self",
+            "uninstall",
+            "env remove",
+        ],
+        why: WHY,
+        ..PLAIN
+    },
+    Family {
+        programs: &["npm", "yarn", "pnpm"],
+        unknown: &[
+            "exec",
+            "x",
+            "dlx",
+            "install",
+            "i",
+            "add",
+            "ci",
+            "update",
+            "remove",
+            "uninstall",
+            "create",
+            "init",
+            "config",
+            "set",
+        ],
+        destructive: &[
+            "publish",
+            "unpublish",
+            "deprecate",
+            "dist-tag",
+            "owner",
+            "access",
+            "token",
+            "login",
+            "adduser",
+            "global",
+            "team",
+            "profile",
+        ],
+        why: WHY,
+        ..PLAIN
+    },
+    Family {
+        programs: &["cargo"],
+        unknown: &["add", "remove", "update", "login", "logout"],
+        destructive: &["publish", "yank", "install", "uninstall", "owner"],
+        why: WHY,
+        ..PLAIN
+    },
+    Family {
+        programs: &[
+            "gem", "twine", "go", "rustup", "mvn", "gradle", "bundle", "composer", "dotnet", "hatch", "flit",
+            "luarocks", "cabal", "opam", "mix",
+        ],
+        unknown: &["get", "generate", "update", "add", "require", "self"],
+        destructive: &[
+            "push",
+            "yank",
+            "upload",
+            "install",
+            "uninstall",
+            "deploy",
+            "publish",
+            "release:*",
+            "default",
+            "hex.publish",
+            "toolchain",
+            "remove",
+        ],
+        why: WHY,
+        ..PLAIN
+    },
+];

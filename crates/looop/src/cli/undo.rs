@@ -1,0 +1,74 @@
+//! `looop undo`.
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::args::Json;
+use super::print;
+use crate::failure::Result;
+use crate::ops::{Place, undo};
+
+/// Take back the last move of a file: a goal, a sensor, the PLAYBOOK, a schedule
+///
+/// Again takes back the one before, up to 20. A file that was changed since is left alone.
+#[derive(Args, Debug)]
+pub(super) struct Undo {
+    /// List what can be taken back, in that order
+    #[arg(long)]
+    list: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, alias = "diff", conflicts_with = "list")]
+    dry_run: bool,
+    #[command(flatten)]
+    json: Json,
+}
+
+impl Undo {
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
+        match (self.list, self.dry_run) {
+            (true, _) => self.list(place)?,
+            (false, true) => self.preview(place)?,
+            (false, false) => self.undo(place)?,
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn list(&self, place: &Place) -> Result<()> {
+        let rows = undo::list(place)?;
+        if self.json.json {
+            return print::json(&rows);
+        }
+        if rows.is_empty() {
+            print::say("there is no move that could be taken back");
+            return Ok(());
+        }
+        let row = |row: &undo::Row| {
+            let lost = if row.kept { "" } else { " (what was before is no longer kept)" };
+            vec![row.local.clone(), format!("{}{lost}", row.what), row.file.clone(), row.by.clone()]
+        };
+        let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
+        print::out(&print::table(&["when", "what", "file", "by"], &rows));
+        Ok(())
+    }
+
+    fn preview(&self, place: &Place) -> Result<()> {
+        let preview = undo::preview(place)?;
+        if self.json.json {
+            return print::json(&preview);
+        }
+        print::say(&format!("would take back: {} ({})", preview.row.what, preview.row.by));
+        print::out(print::tame(&preview.diff).trim_end());
+        Ok(())
+    }
+
+    fn undo(&self, place: &Place) -> Result<()> {
+        let undone = undo::undo(place)?;
+        if self.json.json {
+            return print::json(&undone);
+        }
+        print::out(&format!("took back: {}; {}", undone.what, undone.now));
+        print::say(&format!("to have it again: {}", undone.again));
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! Well-known programs that need a grant to be of use to a decider, and which of them are installed.
+
+use looop_core::policy::Grant;
+
+use super::{layers::Env, preset::installed};
+
+/// What a well-known program needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tool {
+    /// The program.
+    pub program: &'static str,
+    /// The variables that it signs in with.
+    pub env: &'static [&'static str],
+    /// Where its settings and its keys lie.
+    pub read: &'static [&'static str],
+}
+
+/// Every program that `looop init --grant` knows. All of them are of use only with the network.
+pub const TOOLS: &[Tool] = &[
+    tool("gh", &["GH_TOKEN", "GITHUB_TOKEN"], &["~/.config/gh"]),
+    tool("glab", &["GITLAB_TOKEN"], &["~/.config/glab-cli"]),
+    tool("git", &[], &["~/.gitconfig", "~/.config/git"]),
+    tool("curl", &[], &[]),
+    tool("kubectl", &["KUBECONFIG"], &["~/.kube"]),
+    tool(
+        "aws",
+        &[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_SECRET_ACCESS_KEY",
+            "AWS_SESSION_TOKEN",
+            "AWS_PROFILE",
+            "AWS_REGION",
+            "AWS_DEFAULT_REGION",
+        ],
+        &["~/.aws"],
+    ),
+    tool("gcloud", &[], &["~/.config/gcloud"]),
+    tool("az", &[], &["~/.azure"]),
+    tool("terraform", &[], &["~/.terraformrc", "~/.terraform.d"]),
+    tool("jira", &["JIRA_API_TOKEN"], &["~/.config/.jira"]),
+    tool("grafanactl", &["GRAFANA_SERVER", "GRAFANA_TOKEN"], &["~/.config/grafanactl"]),
+];
+
+const fn tool(program: &'static str, env: &'static [&'static str], read: &'static [&'static str]) -> Tool {
+    Tool { program, env, read }
+}
+
+impl Tool {
+    /// The grant that it needs.
+    pub fn grant(&self) -> Grant {
+        let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
+        Grant { program: self.program.to_owned(), env: owned(self.env), read: owned(self.read), net: true }
+    }
+}
+
+/// Which of them are on the `PATH` of that environment.
+pub fn tools_on_path(env: &Env) -> Vec<&'static Tool> {
+    TOOLS.iter().filter(|tool| installed(env, tool.program)).collect()
+}

@@ -1,0 +1,67 @@
+//! Whose a sensor, a check or a proof is, and how it is run accordingly.
+
+use std::collections::BTreeMap;
+
+use looop_core::model::digest::Digest;
+use looop_core::model::rights::Rights;
+use looop_core::policy::{Level, Policy, granted};
+use looop_core::shell::{screen, screen_script};
+use looop_core::world::observation::{Doc, Docs};
+use looop_session::Job;
+use looop_store::Reader;
+
+use super::sandbox;
+use crate::config::Config;
+
+/// What is said of something that must not be run.
+const UNCONFINED: &str = "not run: it was written by a decider and nothing here can confine it";
+
+/// Tells whose a file is: bytes that a decider's move wrote are the decider's, all others are the person's.
+#[derive(Debug)]
+pub(crate) struct Authored<'a> {
+    config: &'a Config,
+    policy: Policy,
+    written: &'a BTreeMap<String, Digest>,
+}
+
+impl<'a> Authored<'a> {
+    /// By what the log says that deciders wrote.
+    pub(crate) fn new(config: &'a Config, written: &'a BTreeMap<String, Digest>) -> Self {
+        Self { config, policy: config.policy.clone(), written }
+    }
+
+    /// The rights of a sensor as it lies in the profile.
+    pub(crate) fn sensor(&self, reader: &Reader, docs: &Docs, name: &str) -> Result<Rights, String> {
+        let Some(sensor) = docs.sensors.get(name) else { return Ok(Rights::Person) };
+        let path = format!("sensors/{}", sensor.file);
+        let written = self.written.get(&path).copied();
+        // What cannot be read cannot be told apart from what was written.
+        if written.is_none() || sensor.digest.is_some() && sensor.digest != written {
+            return Ok(Rights::Person);
+        }
+        let script = reader.read(&path).known(&path)?.unwrap_or_default();
+        let script = String::from_utf8_lossy(&script);
+        Ok(Rights::Confined(granted(&self.policy, &screen_script(&script))))
+    }
+
+    /// The rights of a goal's check.
+    pub(crate) fn check(&self, docs: &Docs, goal: &str, check: &str) -> Rights {
+        let written = self.written.get(&format!("goals/{goal}.md")).copied();
+        if written.is_some() && written == docs.goals.get(goal).and_then(Doc::digest) {
+            return Rights::Confined(granted(&self.policy, &screen(check)));
+        }
+        Rights::Person
+    }
+
+    /// The job with these rights, or why it is not run.
+    pub(crate) fn dressed(&self, reader: &Reader, rights: &Rights, job: Job) -> Result<Job, String> {
+        let Rights::Confined(granted) = rights else { return Ok(job) };
+        let means = sandbox::means(self.config)?;
+        if means == sandbox::Means::None && self.policy.level != Level::Open {
+            return Err(UNCONFINED.to_owned());
+        }
+        let dressed = sandbox::dress(reader.root(), self.config, granted, (job.argv, &[]));
+        let (argv, env) = dressed.map_err(|failure| failure.error)?;
+        Ok(Job { argv, env: Some(env), ..job })
+    }
+}

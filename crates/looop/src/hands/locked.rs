@@ -1,0 +1,97 @@
+//! Workers that are confined: which are, and what that does to their command and their environment.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use looop_core::model::rights::Rights;
+use looop_core::policy::Level;
+use looop_session::Spec;
+use looop_store::Reader;
+
+use super::runner::{Agent, program};
+use super::sandbox::{self, Means};
+use super::task::Task;
+use crate::config::Config;
+use crate::failure::Result;
+
+/// Says to those inside that they are confined.
+pub(crate) const VARIABLE: &str = "LOOOP_CONFINED";
+/// Variables that lead to sockets which are not there.
+const DOORS: [&str; 9] = [
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "GPG_AGENT_INFO",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "XDG_RUNTIME_DIR",
+    "DOCKER_HOST",
+    "WAYLAND_DISPLAY",
+    "DISPLAY",
+    "XAUTHORITY",
+];
+
+/// A worker that is confined.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    pub(crate) means: Means,
+}
+
+/// Whether a worker is confined, or why it cannot be although it shall.
+pub(crate) fn confined(
+    config: &Config,
+    task: &Task,
+    agent: &Agent,
+) -> std::result::Result<Option<Confined>, String> {
+    let runner = agent.runner.as_ref().and_then(|name| config.runners.get(name.as_str()));
+    let locked = config.policy.level == Level::Locked;
+    let wanted = task.sandbox || locked || runner.is_some_and(|runner| runner.sandbox);
+    let of_decider = task.command.is_some() && !task.rights.is_person();
+    if !wanted && !of_decider {
+        return Ok(None);
+    }
+    match sandbox::means(config)? {
+        Means::None if wanted => Err(format!("it shall be confined and nothing here can: {}", why())),
+        Means::None => Ok(None),
+        means @ (Means::Bwrap(_) | Means::Landlock(_)) => Ok(Some(Confined { means })),
+    }
+}
+
+fn why() -> String {
+    match (&sandbox::found().bwrap, &sandbox::found().landlock) {
+        (Err(bwrap), Err(landlock)) => format!("bwrap: {bwrap}; Landlock: {landlock}"),
+        (Ok(_), _) | (_, Ok(_)) => "sandbox is \"off\"".to_owned(),
+    }
+}
+
+impl Confined {
+    /// The command of a spec, confined.
+    pub(crate) fn wrap(
+        &self,
+        reader: &Reader,
+        config: &Config,
+        (task, agent): (&Task, &Agent),
+        spec: &Spec,
+    ) -> std::result::Result<Vec<OsString>, String> {
+        let granted = match &task.rights {
+            Rights::Confined(granted) if task.command.is_some() => Some(granted),
+            Rights::Person | Rights::Confined(_) => None,
+        };
+        let program =
+            program(agent.command.as_str()).map(|program| program.rsplit('/').next().unwrap_or(program));
+        let wanted = sandbox::Agent {
+            session: &task.session,
+            workspace: task.repo.as_ref().map(|_| spec.cwd.as_path()),
+            program,
+            runner: agent.runner.as_ref().and_then(|name| config.runners.get(name.as_str())),
+            granted,
+        };
+        let confine = sandbox::of_worker(config, reader.root(), &wanted)?;
+        sandbox::wrap(&self.means, &confine, reader.root(), spec.argv.clone())
+    }
+
+    /// Tells a worker that it is confined, and takes away what leads nowhere.
+    pub(crate) fn adapt(&self, data: &Path, env: &mut Vec<(String, String)>) -> Result<()> {
+        env.retain(|(name, _)| !DOORS.contains(&name.as_str()));
+        env.push((VARIABLE.to_owned(), "1".to_owned()));
+        sandbox::own_temp(&self.means, data, env)
+    }
+}

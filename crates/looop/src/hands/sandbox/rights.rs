@@ -1,0 +1,98 @@
+//! From rights to what is wanted of a confinement.
+
+use std::path::{Path, PathBuf};
+
+use looop_core::model::rights::Granted;
+
+use super::confine::Confine;
+use crate::config::{Config, Runner};
+use crate::hands::worktree;
+
+/// Letters that a confined worker writes.
+const LETTERS: [&str; 4] = ["asks", "tells", "claims", "spend"];
+/// Where agents keep their sessions and sign-ins, by program.
+const STATES: [(&str, &[&str]); 5] = [
+    ("claude", &["~/.claude", "~/.claude.json"]),
+    ("codex", &["~/.codex"]),
+    (
+        "opencode",
+        &["~/.local/share/opencode", "~/.local/state/opencode", "~/.config/opencode", "~/.cache/opencode"],
+    ),
+    ("pi", &["~/.pi"]),
+    ("gemini", &["~/.gemini"]),
+];
+/// Variables that name such a folder instead.
+const STATE_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
+
+/// What a decider's command gets.
+pub(crate) fn of_granted(config: &Config, granted: &Granted) -> Confine {
+    Confine {
+        read: granted.read.iter().filter_map(|path| located(path)).collect(),
+        hide: config.env_file.iter().cloned().collect(),
+        net: granted.net,
+        ..Confine::default()
+    }
+}
+
+/// A worker to be confined.
+#[derive(Debug)]
+pub(crate) struct Agent<'a> {
+    /// Its session.
+    pub(crate) session: &'a str,
+    /// Its worktree, where it has one.
+    pub(crate) workspace: Option<&'a Path>,
+    /// The program that it runs, by base name.
+    pub(crate) program: Option<&'a str>,
+    /// Its runner, if that is configured.
+    pub(crate) runner: Option<&'a Runner>,
+    /// What is granted to the command of a decider; a configured runner's agent needs its model and its own state.
+    pub(crate) granted: Option<&'a Granted>,
+}
+
+/// What a worker gets.
+pub(crate) fn of_worker(config: &Config, data: &Path, agent: &Agent<'_>) -> Result<Confine, String> {
+    let mut confine = match agent.granted {
+        Some(granted) => of_granted(config, granted),
+        None => Confine { net: true, ..of_granted(config, &Granted::default()) },
+    };
+    confine.session = Some(agent.session.to_owned());
+    confine.write.extend(LETTERS.map(|folder| data.join(folder)));
+    if let Some(workspace) = agent.workspace {
+        let git = worktree::writes(workspace)?;
+        confine.write.extend(std::iter::once(workspace.to_owned()).chain(git));
+        confine.keep.push(workspace.join(".git"));
+    }
+    if agent.granted.is_none() {
+        confine.write.extend(states(agent.program));
+    }
+    for path in agent.runner.iter().flat_map(|runner| &runner.write) {
+        let text = path.to_string_lossy();
+        let path = located(&text)
+            .ok_or_else(|| format!("write: \"{text}\" is no absolute path, nor one below ~/"))?;
+        confine.write.push(path);
+    }
+    Ok(confine)
+}
+
+/// The state of an agent, made where it is not there yet, since its parent cannot be written.
+fn states(program: Option<&str>) -> Vec<PathBuf> {
+    let known = STATES.iter().find(|(name, _)| Some(*name) == program).map_or(&[][..], |(_, paths)| paths);
+    let mut found: Vec<PathBuf> = known.iter().filter_map(|path| located(path)).collect();
+    for folder in found.iter().filter(|path| path.extension().is_none()) {
+        // One that cannot be made is missed by the agent, which says so better.
+        drop(std::fs::create_dir_all(folder));
+    }
+    let named = STATE_VARIABLES.iter().filter_map(std::env::var_os).map(PathBuf::from);
+    found.extend(named.filter(|path| path.is_absolute()));
+    found.retain(|path| path.exists());
+    found
+}
+
+/// An absolute path, or one below the home.
+fn located(path: &str) -> Option<PathBuf> {
+    match path.strip_prefix("~/") {
+        Some(below) => Some(std::env::home_dir()?.join(below)),
+        None if path == "~" => std::env::home_dir(),
+        None => Some(PathBuf::from(path)).filter(|path| path.is_absolute()),
+    }
+}

@@ -1,0 +1,72 @@
+//! What the model server charged, by the prices of the models that were asked.
+
+use looop_sim::model::Model;
+use serde_json::Value;
+
+/// A model's name, and tenths of a millionth of a dollar per token: read, written, read from a cache.
+type Price = (&'static str, u64, u64, u64);
+/// Those of `fake-model` are in the settings of the agents and, for those that know of none, in [`PRICES`].
+const TABLE: &[Price] = &[
+    ("claude-opus-5-5", 40, 200, 2),
+    ("fake-model", 40, 200, 10),
+    ("gemini-3.1-pro", 20, 120, 2),
+    ("gemini-3.5-flash-lite", 3, 25, 0),
+];
+/// What a profile says of the model that nobody has a price for.
+pub(crate) const PRICES: &str = "\n[prices.fake-model]\ninput = 4\noutput = 20\ncached_read = 1\n";
+
+/// Dollars in millionths, and tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Till {
+    pub(crate) micros: u64,
+    pub(crate) read: u64,
+    pub(crate) said: u64,
+    pub(crate) cached: u64,
+}
+
+impl Till {
+    /// All that was charged so far, once the answers to all requests are over.
+    #[track_caller]
+    pub(crate) fn of(model: &Model) -> Self {
+        Self::of_those(model, |_| true)
+    }
+
+    /// The same for some of the requests.
+    #[track_caller]
+    pub(crate) fn of_those(model: &Model, which: fn(&Value) -> bool) -> Self {
+        let requests = model.requests();
+        let charges = model.charged(requests.len());
+        let (mut sum, mut tenths) = (Self::default(), 0);
+        for charge in charges.iter().filter(|charge| which(request(&requests, charge))) {
+            let tokens = |name: &str| charge[name].as_u64().unwrap();
+            let (read, said, cached) = (tokens("in"), tokens("out"), tokens("cached"));
+            let price = price(request(&requests, charge)["model"].as_str().unwrap());
+            tenths += read * price.1 + said * price.2 + cached * price.3;
+            sum = Self { read: sum.read + read, said: sum.said + said, cached: sum.cached + cached, ..sum };
+        }
+        Self { micros: tenths.div_ceil(10), ..sum }
+    }
+
+    /// What looop says was spent: `usd` and the three kinds of tokens.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small amount of money")]
+    #[track_caller]
+    pub(crate) fn said(spend: &Value) -> Self {
+        let tokens = |name: &str| spend[name].as_u64().unwrap_or_else(|| panic!("no {name}: {spend}"));
+        Self {
+            micros: (spend["usd"].as_f64().unwrap() * 1e6).round() as u64,
+            read: tokens("tokens_in"),
+            said: tokens("tokens_out"),
+            cached: tokens("tokens_cached"),
+        }
+    }
+}
+
+fn request<'a>(requests: &'a [Value], charge: &Value) -> &'a Value {
+    requests.iter().find(|request| request["n"] == charge["n"]).unwrap()
+}
+
+#[track_caller]
+fn price(model: &str) -> Price {
+    let known = TABLE.iter().filter(|(name, ..)| model.starts_with(name)).max_by_key(|(name, ..)| name.len());
+    *known.unwrap_or_else(|| panic!("no price for {model}"))
+}

@@ -1,0 +1,117 @@
+//! What the tests have in common: a profile with a decider, a planted secret, and a means that works.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+
+use looop_core::ledger::entry::Entry;
+use looop_core::model::outcome::Outcome;
+use looop_sim::profile::{Profile, Ran};
+use looop_sim::waiting::finish;
+use serde_json::{Value, json};
+
+pub(crate) const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
+/// What nobody confined may see.
+pub(crate) const SECRET: &str = "hunter2-correct-horse";
+
+/// A profile whose home holds a secret and whose decider does what it is told.
+pub(crate) struct Ground {
+    pub(crate) profile: Profile,
+    pub(crate) means: &'static str,
+}
+
+impl Ground {
+    /// One that confines by these means, with more lines of configuration.
+    pub(crate) fn new(means: &'static str, config: &str) -> Self {
+        let profile = Profile::bare(LOOOP).goal("g", "A goal of the person's.\n").env("PLANTED", SECRET);
+        let home = profile.outside().join("home");
+        fs::create_dir(home.join(".ssh")).unwrap();
+        fs::write(home.join(".ssh/id"), SECRET).unwrap();
+        fs::write(home.join("plain"), "plain\n").unwrap();
+        profile.write("policy.toml", "");
+        let told = profile.outside().join("decision.json");
+        let tick = Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", told.display()));
+        let config = format!(
+            "sandbox = \"{means}\"\ndefault = \"fake\"\n{config}\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n"
+        );
+        Self { profile: profile.config(&config), means }
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.profile.outside().join("home")
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        finish(self.profile.start(args))
+    }
+
+    /// One beat in which the decider wants this.
+    pub(crate) fn decide(&self, decision: &Value) -> Ran {
+        self.profile.decide_next(decision);
+        self.run(&["beat"])
+    }
+
+    /// Has the decider run a command; how it ended and what it printed.
+    pub(crate) fn shell(&self, cmd: &str) -> (Outcome, String) {
+        let ran = self.decide(&json!({"action": "run_shell", "cmd": cmd}));
+        let outcome = self.last_outcome();
+        let session = self.profile.entries().into_iter().rev().find_map(|entry| {
+            if let Entry::Intended { plan, .. } = entry { plan.act.starts().map(str::to_owned) } else { None }
+        });
+        let session = session.unwrap_or_else(|| panic!("no command was run: {ran:#?}"));
+        let output = self.profile.file(&format!("sessions/{session}/output.log")).unwrap_or_default();
+        (outcome, output)
+    }
+
+    pub(crate) fn last_outcome(&self) -> Outcome {
+        let outcomes =
+            self.profile.entries().into_iter().rev().find_map(|entry| {
+                if let Entry::Finished { outcome, .. } = entry { Some(outcome) } else { None }
+            });
+        outcomes.expect("a move was made")
+    }
+
+    /// Which of these attempts succeed in the shell of a decider.
+    pub(crate) fn reached(&self, attempts: &[(&str, String)]) -> Vec<String> {
+        let tried = attempts.iter().map(|(name, attempt)| {
+            format!("if ( {attempt}\n) >/dev/null 2>&1; then echo 'reached {name}'; fi\n")
+        });
+        let (outcome, output) = self.shell(&format!("{}echo over", tried.collect::<String>()));
+        assert!(matches!(outcome, Outcome::Done { .. }), "{outcome:?}: {output}");
+        assert!(output.ends_with("over\n"), "{output}");
+        output.lines().filter_map(|line| Some(line.strip_prefix("reached ")?.to_owned())).collect()
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        drop(self.profile.run(&["kill", "--all", "--force"]));
+        if !std::thread::panicking() {
+            assert_eq!(self.profile.survivors(), Vec::<String>::new());
+        }
+    }
+}
+
+/// A ground for each means that works here. Where none does there is nothing to test, which is a failure if nothing may
+/// be skipped.
+pub(crate) fn each(config: &str) -> Vec<Ground> {
+    let grounds: Vec<Ground> =
+        ["bwrap", "landlock"].into_iter().map(|means| Ground::new(means, config)).collect();
+    let mut said = Vec::new();
+    let mut working = Vec::new();
+    for ground in grounds {
+        let findings = ground.run(&["doctor", "--json"]).json();
+        let finding =
+            findings.as_array().unwrap().iter().find(|found| found["what"] == "sandbox").cloned().unwrap();
+        if finding["fix"].is_null() {
+            working.push(ground);
+        } else {
+            said.push(finding["state"].to_string());
+        }
+    }
+    if !said.is_empty() {
+        std::io::stderr().write_all(format!("not tried: {}\n", said.join("; ")).as_bytes()).unwrap();
+    }
+    assert!(!working.is_empty() || std::env::var_os("LOOOP_TEST_ALL").is_none(), "skipped: {said:?}");
+    working
+}

@@ -1,0 +1,9 @@
+//! What deciders wrote, and workers that shall be, are confined: the real binary, by bubblewrap and by Landlock.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that fails says where")]
+
+mod ground;
+mod sensors;
+mod shell;
+mod workers;
