@@ -73,6 +73,19 @@ impl Desk {
         row.unwrap_or_default()["standing"].as_str().unwrap_or_default().to_owned()
     }
 
+    /// Beats until a person is asked, and gives the ask. What a worker's agent wrote may be found a look later.
+    #[track_caller]
+    fn asked(&self) -> String {
+        for _ in 0..100 {
+            self.run(&["beat"]).ok();
+            let asks = self.run(&["asks", "--json"]).ok().json();
+            if let Some(id) = asks[0]["id"].as_str() {
+                return id.to_owned();
+            }
+        }
+        panic!("nobody is asked");
+    }
+
     /// Waits until a worker stands so: its host says it a moment after it is so.
     #[track_caller]
     fn stands(&self, id: &str, standing: &str) {
@@ -156,9 +169,7 @@ fn a_worker_that_passes_its_allowance_is_killed_if_the_person_says_so() {
     let desk = Desk::new("max_worker_usd = 0.5");
     desk.hire("w");
     desk.reads(700_000);
-    desk.run(&["beat"]).ok();
-    let asks = desk.run(&["asks", "--json"]).ok().json();
-    desk.run(&["answer", asks[0]["id"].as_str().unwrap(), "kill"]).ok();
+    desk.run(&["answer", &desk.asked(), "kill"]).ok();
     desk.run(&["beat"]).ok();
     desk.stands("w", "killed");
     desk.run(&["beat"]).ok();
@@ -171,9 +182,7 @@ fn a_worker_whose_question_is_dismissed_stays_stopped_and_says_how_to_go_on() {
     let desk = Desk::new("max_worker_usd = 0.5");
     desk.hire("w");
     desk.reads(700_000);
-    desk.run(&["beat"]).ok();
-    let asks = desk.run(&["asks", "--json"]).ok().json();
-    let ask = asks[0]["id"].as_str().unwrap().to_owned();
+    let ask = desk.asked();
     desk.stands(
         "w",
         &format!("paused: it passed its allowance ($0.70 of $0.50); looop answer {ask} continue"),
