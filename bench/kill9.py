@@ -116,7 +116,8 @@ class Chaos:
         worker = f"echo $LOOOP_SESSION_ID >> {home}/workers; : {{{{prompt_file}}}}"
         loops.write(
             os.path.join(self.data, "config.toml"),
-            f'default = "{default}"\nmax_decides_per_hour = 100000\nmax_workers = 0\ninterval = 1\nbusy_interval = 1\nactive_interval = 1\n'
+            # What is counted lies where a confined command cannot write; who may do what is measured elsewhere.
+            f'default = "{default}"\npolicy = "open"\nsandbox = "off"\nmax_decides_per_hour = 100000\nmax_workers = 0\ninterval = 1\nbusy_interval = 1\nactive_interval = 1\n'
             f'[runners.fake]\ncost = "free"\ntick = {json.dumps(CHAOS_DECIDER.format(home=home))}\ninteractive = {json.dumps(worker)}\n',
         )
 
