@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use crate::host::folder::Folder;
 use crate::host::launch::prepare_with;
 use crate::host::standing::is_held;
-use crate::host::{self, HostError, Launched, Spec};
+use crate::host::{self, EndError, HostError, Launched, Spec};
 use crate::kernel::State;
 use crate::status::{self, Status};
 use crate::{clock, point, roll};
@@ -61,6 +61,9 @@ pub enum StartError {
         /// So many may.
         cap: usize,
     },
+    /// The host of an earlier session of this id died, and what it had started cannot be ended.
+    #[error("an earlier session still runs")]
+    Left(#[source] EndError),
     /// Another start holds the gate for too long.
     #[error("another start holds {} for more than 10 s", .0.display())]
     Busy(PathBuf),
@@ -78,7 +81,8 @@ pub enum StartError {
     Host(#[from] HostError),
 }
 
-/// Starts a session, unless its id lives or too many do. From any number of processes at once.
+/// Starts a session, unless its id lives or too many do. From any number of processes at once. What an earlier session of
+/// the id left running because its host died is ended first.
 pub fn start(start: &Start<'_>) -> Result<Launched, StartError> {
     let failed = |source| StartError::Io { path: start.root.to_owned(), source };
     make_private(start.root).and_then(|()| make_private(&start.root.join(status::FOLDER))).map_err(failed)?;
@@ -122,13 +126,20 @@ fn count(start: &Start<'_>) -> io::Result<Result<(), StartError>> {
     let Some(root) = Folder::open(start.root)? else { return Err(io::ErrorKind::NotFound.into()) };
     let mut live = 0;
     for (session, ended) in roll::sessions(start.root)? {
-        if ended || !lives(&root, &session)? {
+        if ended {
             continue;
         }
-        if session.rsplit_once('~').map_or(session.as_str(), |(id, _)| id) == start.id {
-            return Ok(Err(StartError::Lives { session }));
+        let same = session.rsplit_once('~').map_or(session.as_str(), |(id, _)| id) == start.id;
+        match (lives(&root, &session)?, same) {
+            (true, true) => return Ok(Err(StartError::Lives { session })),
+            (true, false) => live += 1,
+            (false, true) => {
+                if let Err(error) = host::sweep(&start.root.join(&session)) {
+                    return Ok(Err(StartError::Left(error)));
+                }
+            }
+            (false, false) => {}
         }
-        live += 1;
     }
     Ok(match start.cap {
         Some(cap) if live >= cap => Err(StartError::Full { live, cap }),

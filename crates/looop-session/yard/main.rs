@@ -45,7 +45,7 @@ fn join(root: &Path, session: &str, cap: &str, spec: &str) -> ExitCode {
         Ok(_) => 0,
         Err(StartError::Lives { .. }) => 3,
         Err(StartError::Full { .. }) => 4,
-        Err(StartError::Busy(_) | StartError::Io { .. } | StartError::Host(_)) => 1,
+        Err(StartError::Left(_) | StartError::Busy(_) | StartError::Io { .. } | StartError::Host(_)) => 1,
     })
 }
 

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::io::retry_on_intr;
 use rustix::process::Signal;
 
@@ -127,6 +128,32 @@ pub fn kill(folder: &Path) -> Result<Kill, EndError> {
             }
         }
     }
+}
+
+/// Ends what a dead host left running, and notes that nothing of it runs, so that it is not looked for again. Says how
+/// many processes were ended; none if the session is alive, ended in order, or was swept before. Blocks.
+pub fn sweep(folder: &Path) -> Result<usize, EndError> {
+    let failed = |source| EndError::Io { folder: folder.display().to_string(), source };
+    if !is_unswept(folder).map_err(failed)? {
+        return Ok(0);
+    }
+    let ended = match kill(folder)? {
+        Kill::Remains { ended, .. } => ended,
+        Kill::Killed(_) | Kill::Itself(_) | Kill::NeverRan | Kill::Before(_) => return Ok(0),
+    };
+    match Folder::open(folder).map_err(failed)?.map(|inside| inside.create(folder::SWEPT, OFlags::EXCL)) {
+        // Somebody else swept it, or removed it, meanwhile.
+        Some(Err(error)) if error.kind() != io::ErrorKind::AlreadyExists => Err(failed(error)),
+        Some(Ok(_) | Err(_)) | None => Ok(ended),
+    }
+}
+
+/// Whether the host of a session died without a receipt, and nobody has ended yet what it left.
+pub fn is_unswept(folder: &Path) -> io::Result<bool> {
+    if !matches!(standing(folder)?, Standing::Lost | Standing::Corrupt(_)) {
+        return Ok(false);
+    }
+    Folder::open(folder)?.map_or(Ok(false), |inside| Ok(inside.meta(folder::SWEPT)?.is_none()))
 }
 
 /// How a host went.

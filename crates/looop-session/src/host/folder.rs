@@ -17,6 +17,7 @@ pub(crate) const OUTPUT: &str = "output.log";
 pub(crate) const SCREEN: &str = "screen.json";
 pub(crate) const SOCK: &str = "sock";
 pub(crate) const CGROUP: &str = "cgroup";
+pub(crate) const SWEPT: &str = "swept";
 
 /// No file that we read whole is larger.
 const LARGEST: u64 = 64 << 20;

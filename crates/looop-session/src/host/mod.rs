@@ -13,6 +13,7 @@
 //! | `receipt.json` | how it ended, written into space reserved before exec |
 //! | `sock` | while the host lives: see, type, end |
 //! | `cgroup` | where its control group is, if there is one |
+//! | `swept` | its host died, and nothing that it had started runs any more |
 //!
 //! Its status is published beside it, in `status/`, if the spec says so.
 //!
@@ -41,7 +42,7 @@ mod tools;
 mod typing;
 mod words;
 
-pub use end::{EndError, Kill, end, kill};
+pub use end::{EndError, Kill, end, is_unswept, kill, sweep};
 pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};

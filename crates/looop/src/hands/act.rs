@@ -1,5 +1,6 @@
 //! Moves that run as hosted children: started once, waited for, found again after a crash.
 
+use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use looop_core::model::rights::Rights;
 use looop_session::{Fence, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::{environ, notify, sandbox};
+use super::{environ, labour, notify, sandbox};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
@@ -44,12 +45,11 @@ pub(crate) fn start(
     let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
     let notice = is_notice(plan);
     spawn("move", move || {
-        let standing = launched.wait();
-        let message = match standing {
-            Ok(standing) => Message::Acted(beat, outcome(&reader, (&session, notice), standing)),
-            Err(error) => Message::Acted(beat, unknown(&session, &error.to_string())),
+        let outcome = match ended(&reader, &session, launched.wait()) {
+            Ok(standing) => outcome(&reader, (&session, notice), standing),
+            Err(failure) => unknown(&session, &failure.error),
         };
-        post(&sender, message);
+        post(&sender, Message::Acted(beat, outcome));
     })
 }
 
@@ -100,9 +100,9 @@ pub(crate) fn recover(
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
             spawn("adopted", move || {
-                let outcome = match host::wait(&folder) {
+                let outcome = match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => outcome(&reader, (&session, notice), standing),
-                    Err(error) => unknown(&session, &error.to_string()),
+                    Err(failure) => unknown(&session, &failure.error),
                 };
                 post(&sender, Message::Acted(beat, outcome));
             })?;
@@ -131,15 +131,33 @@ pub(crate) fn stands(folder: &std::path::Path, session: &str) -> Result<Standing
             Fence::Mine => Ok(Standing::NeverRan),
             Fence::Already => host::standing(folder).map_err(failed),
         },
-        Standing::Lost => {
+        Standing::Lost | Standing::Corrupt(_) => {
             // The host is gone; what it had started may not be.
-            host::end(folder).map_err(|error| {
-                Failure::new(format!("what session {session} left behind cannot be ended: {error}"))
+            host::sweep(folder).map_err(|error| {
+                Failure::new(format!(
+                    "what session {session} left running cannot be ended: {}",
+                    causes(&error)
+                ))
             })?;
-            Ok(Standing::Lost)
+            Ok(standing)
         }
-        Standing::Live | Standing::Ended(_) | Standing::Corrupt(_) => Ok(standing),
+        Standing::Live | Standing::Ended(_) => Ok(standing),
     }
+}
+
+/// An error with all that caused it.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let chain = std::iter::successors(Some(error), |cause| (*cause).source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// How a session that somebody waited for stands. What a dead host left running is ended before anybody is told.
+pub(super) fn ended(reader: &Reader, session: &str, waited: std::io::Result<Standing>) -> Result<Standing> {
+    let standing = waited.map_err(|error| Failure::new(error.to_string()))?;
+    if matches!(standing, Standing::Lost | Standing::Corrupt(_)) {
+        labour::sweep_lost(reader, session)?;
+    }
+    Ok(standing)
 }
 
 /// Whether a move tells the person something.

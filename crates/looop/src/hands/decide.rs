@@ -6,7 +6,7 @@ use looop_core::model::plan::RunId;
 use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
-use super::act::{folder, spawn, stands};
+use super::act::{ended, folder, spawn, stands};
 use super::{decider, environ};
 use crate::clock;
 use crate::config::Config;
@@ -20,7 +20,7 @@ pub(super) const WORKERS: &str = "workers";
 pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sender: &Poster) {
     let run = order.run;
     let started = match launch(writer, config, order) {
-        Ok(launched) => watch(Reader::clone(writer), run, launched, sender.clone()),
+        Ok(launched) => watch(Reader::clone(writer), (run, order.session.clone()), launched, sender.clone()),
         Err(failure) => return post(sender, Message::Decided(run, Box::new(uncalled(run, failure.error)))),
     };
     if let Err(failure) = started {
@@ -31,11 +31,11 @@ pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sende
 }
 
 /// Waits for a decide in the background.
-fn watch(reader: Reader, run: RunId, launched: Launched, sender: Poster) -> Result<()> {
+fn watch(reader: Reader, (run, session): (RunId, String), launched: Launched, sender: Poster) -> Result<()> {
     spawn("decide", move || {
-        let record = match launched.wait() {
+        let record = match ended(&reader, &session, launched.wait()) {
             Ok(standing) => record(&reader, run, &standing),
-            Err(error) => lost(run, format!("its end is not known: {error}")),
+            Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
         };
         post(&sender, Message::Decided(run, Box::new(record)));
     })
@@ -78,11 +78,11 @@ pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster)
     let folder = folder(reader, session);
     match stands(&folder, session)? {
         Standing::Live => {
-            let (reader, sender) = (reader.clone(), sender.clone());
+            let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
             spawn("adopted", move || {
-                let record = match host::wait(&folder) {
+                let record = match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => record(&reader, run, &standing),
-                    Err(error) => lost(run, format!("its end is not known: {error}")),
+                    Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
                 };
                 post(&sender, Message::Decided(run, Box::new(record)));
             })?;

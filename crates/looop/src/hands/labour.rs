@@ -9,7 +9,7 @@ use looop_session::kernel::Delivery;
 use looop_session::{Ended, Launched, Roll, Standing, host};
 use looop_store::Reader;
 
-use super::act::folder;
+use super::act::{causes, folder};
 use super::task::{Task, Told};
 use super::worker;
 use crate::config::Config;
@@ -19,8 +19,6 @@ use crate::failure::{Failure, Result};
 const ROUNDS: usize = 3;
 /// So many sessions are ended at a time.
 const AT_ONCE: usize = 16;
-/// The file that says that nothing of a session with a dead host lives any more.
-const SWEPT: &str = "swept";
 
 /// Carries out a worker move. Blocks; what was launched is the caller's to reap.
 pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
@@ -190,18 +188,17 @@ fn delivered(delivery: Delivery) -> Outcome {
 /// Sessions whose host died and of which it is not known yet that nothing of them lives.
 pub(crate) fn unswept(reader: &Reader, fleet: &Fleet) -> Vec<String> {
     let lost = fleet.workers.values().filter(|worker| worker.state == WorkerState::Lost);
-    let open = lost.filter(|worker| !folder(reader, &worker.session).join(SWEPT).exists());
+    // One that cannot be judged is swept, and says then what is wrong with it.
+    let open = lost.filter(|worker| host::is_unswept(&folder(reader, &worker.session)).unwrap_or(true));
     open.map(|worker| worker.session.clone()).collect()
 }
 
-/// Ends what a dead host left behind, and notes that nothing is left, so that it is not looked for again.
-pub(crate) fn sweep_lost(reader: &Reader, session: &str) -> Result<()> {
-    let folder = folder(reader, session);
-    let failed = |error: &dyn std::fmt::Display| {
-        Failure::new(format!("what {session} left behind could not be ended: {error}"))
-    };
-    host::end(&folder).map_err(|error| failed(&error))?;
-    std::fs::File::create_new(folder.join(SWEPT)).map(drop).map_err(|error| failed(&error))
+/// Ends what a dead host left behind, and notes that nothing is left, so that it is not looked for again. Says how many
+/// processes were ended.
+pub(crate) fn sweep_lost(reader: &Reader, session: &str) -> Result<usize> {
+    host::sweep(&folder(reader, session)).map_err(|error| {
+        Failure::new(format!("what {session} left running could not be ended: {}", causes(&error)))
+    })
 }
 
 /// Whether sessions have been ended on request.

@@ -39,6 +39,8 @@ fn sessions(writer: &Writer, keep: Duration) -> std::io::Result<()> {
             continue;
         }
         if !matches!(host::standing(&entry.path())?, Standing::Live) {
+            // The folder is the last that names what a dead host left running.
+            host::sweep(&entry.path()).map_err(std::io::Error::other)?;
             std::fs::remove_dir_all(entry.path())?;
         }
     }

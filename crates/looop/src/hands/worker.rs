@@ -1,6 +1,5 @@
 //! Workers: started once, found again after a crash, ended, removed.
 
-use std::error::Error;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use looop_core::model::rights::Rights;
 use looop_session::{HostError, Kill, Launched, Receipt, Size, Spec, Standing, Start, StartError, host};
 use looop_store::Reader;
 
-use super::act::{folder, stands};
+use super::act::{causes, folder, stands};
 use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
@@ -108,16 +107,10 @@ fn refused(worker: &str, error: &StartError) -> String {
         StartError::Full { live, cap } => {
             format!("{live} workers live and max_workers is {cap}; end one, or raise max_workers")
         }
-        StartError::Busy(_) | StartError::Io { .. } | StartError::Host(_) => {
+        StartError::Left(_) | StartError::Busy(_) | StartError::Io { .. } | StartError::Host(_) => {
             format!("worker {worker} could not be started: {}", causes(error))
         }
     }
-}
-
-/// An error with all that caused it.
-fn causes(error: &dyn Error) -> String {
-    let chain = std::iter::successors(Some(error), |cause| (*cause).source());
-    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 /// Takes back what a start that failed had made.
@@ -125,6 +118,7 @@ fn take_back(reader: &Reader, config: &Config, session: &str, error: &StartError
     let made = match error {
         StartError::Lives { .. }
         | StartError::Full { .. }
+        | StartError::Left(_)
         | StartError::Busy(_)
         | StartError::Host(HostError::InUse(_) | HostError::Spec(_)) => false,
         StartError::Io { .. } | StartError::Host(HostError::Folder { .. } | HostError::Launch { .. }) => true,

@@ -15,6 +15,7 @@ use super::submit::{self, Holder};
 use crate::cli::warn;
 use crate::config::{self, Env, Loaded};
 use crate::failure::{Failure, Result};
+use crate::hands::labour;
 use crate::pulse::open::{Manner, Taken, open};
 
 /// How long a holder may take to go after it said that it does.
@@ -58,17 +59,38 @@ pub(crate) fn down(place: &Place, keep_workers: bool) -> Result<Down> {
             Holder::Nobody => end_rest(place, keep_workers)?,
         }
     }
+    let lost = sweep(&reader)?;
     let after = live(&reader)?;
     let rest = rest(&reader, keep_workers)?;
     if !rest.is_empty() {
         return Err(Failure::new(format!("not everything could be ended: {} goes on", rest.join(", ")))
             .hint("looop kill --all --force"));
     }
-    let (workers, others) = before.difference(&after).cloned().partition(|session| is_worker(session));
-    // What the holder had in flight ended with it; only a dead one leaves something.
-    let orphans = if done.pulse.or(done.verb).is_none() { others } else { Vec::new() };
+    let (mut workers, others): (BTreeSet<String>, BTreeSet<String>) =
+        before.difference(&after).cloned().partition(|session| is_worker(session));
+    // What the holder had in flight ended with it; only a dead one leaves something, or a dead host.
+    let mut orphans = if done.pulse.or(done.verb).is_none() { others } else { BTreeSet::new() };
+    let (lost_workers, lost_others): (Vec<String>, Vec<String>) =
+        lost.into_iter().partition(|session| is_worker(session));
+    workers.extend(lost_workers);
+    orphans.extend(lost_others);
     let kept = after.into_iter().filter(|session| is_worker(session)).collect();
+    let (workers, orphans) = (workers.into_iter().collect(), orphans.into_iter().collect());
     Ok(Down { workers, orphans, kept, ..done })
+}
+
+/// Ends what sessions left running whose host died; says which sessions had something left. Nobody can see or drive a
+/// worker without its host, so it is ended also where workers are kept.
+fn sweep(reader: &Reader) -> Result<Vec<String>> {
+    let (mut swept, mut problems) = (Vec::new(), Vec::new());
+    for session in sessions(reader)? {
+        match labour::sweep_lost(reader, &session) {
+            Ok(0) => {}
+            Ok(_) => swept.push(session),
+            Err(failure) => problems.push(failure.error),
+        }
+    }
+    if problems.is_empty() { Ok(swept) } else { Err(Failure::new(problems.join("; "))) }
 }
 
 fn is_worker(session: &str) -> bool {
@@ -119,17 +141,25 @@ fn rest(reader: &Reader, keep_workers: bool) -> Result<Vec<String>> {
 /// All live sessions: of workers, decides and moves.
 fn live(reader: &Reader) -> Result<BTreeSet<String>> {
     let root = reader.path("sessions");
-    let unreadable = |error| Failure::new(format!("sessions/ cannot be read: {error}"));
-    let entries = match std::fs::read_dir(&root) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        entries => entries.map_err(unreadable)?,
+    // One that cannot be judged keeps no other from being ended; the sweep at the end names it.
+    let lives = |name: &String| matches!(host::standing(&root.join(name)), Ok(Standing::Live));
+    Ok(sessions(reader)?.into_iter().filter(lives).collect())
+}
+
+/// All sessions that are kept.
+fn sessions(reader: &Reader) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(reader.path("sessions")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|error| unreadable(&error))?,
     };
-    let mut live = BTreeSet::new();
+    let mut names = Vec::new();
     for entry in entries {
-        let Ok(name) = entry.map_err(unreadable)?.file_name().into_string() else { continue };
-        if name.contains('~') && host::standing(&root.join(&name)).map_err(unreadable)? == Standing::Live {
-            live.insert(name);
-        }
+        names.extend(entry.map_err(|error| unreadable(&error))?.file_name().into_string().ok());
     }
-    Ok(live)
+    names.retain(|name| name.contains('~') && !name.starts_with('.'));
+    Ok(names)
+}
+
+fn unreadable(error: &std::io::Error) -> Failure {
+    Failure::new(format!("sessions/ cannot be read: {error}"))
 }

@@ -5,6 +5,7 @@
 mod crashes;
 mod hand;
 mod loops;
+mod lost;
 mod races;
 mod trees;
 mod upgrade;
