@@ -5,6 +5,7 @@
 mod asks;
 mod broken;
 mod claims;
+mod crash;
 mod docs;
 mod faults;
 mod harness;
@@ -13,6 +14,7 @@ mod letter_faults;
 mod lock;
 mod log;
 mod mail;
+mod modes;
 mod moves;
 mod profile;
 mod tail;

@@ -43,6 +43,19 @@ const DOORS: &[(&str, &str)] = &[
 /// `mod.rs` files with a function, and which.
 const GLUE: &[(&str, &str)] = &[("crates/looop/src/cli/mod.rs", "warn")];
 
+/// The test programs. Each is compiled and linked on its own, so a new test is a module of one that is there.
+const PROGRAMS: &[&str] = &[
+    "looop-session/tests/session/main.rs",
+    "looop-sim/tests/faults.rs",
+    "looop-sim/tests/judgments.rs",
+    "looop-sim/tests/money.rs",
+    "looop-sim/tests/storms.rs",
+    "looop-store/tests/store/main.rs",
+    "looop/tests/it/main.rs",
+    "looop/tests/real/main.rs",
+    "looop/tests/tidy.rs",
+];
+
 // Who imports whom.
 
 fn our_dependencies(manifest: &toml::Table, section: &str) -> BTreeSet<String> {
@@ -123,6 +136,19 @@ fn every_file_is_part_of_its_crate() {
         }
     }
     none(&findings, "files that no `mod` line names");
+}
+
+#[test]
+fn no_test_program_is_added_by_accident() {
+    let is_program = |path: &&str| {
+        let Some((_, inner)) = path.split_once("/tests/").filter(|(krate, _)| !krate.contains('/')) else {
+            return false;
+        };
+        has_extension(inner, "rs") && (!inner.contains('/') || inner.ends_with("/main.rs"))
+    };
+    let files = files();
+    let found = files.iter().filter_map(|path| path.strip_prefix("crates/")).filter(is_program);
+    same(&set(found), &set(PROGRAMS.iter().copied()), "test programs, and those that are listed here");
 }
 
 // Sizes.

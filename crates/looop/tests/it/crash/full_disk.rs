@@ -1,0 +1,163 @@
+//! A disk that is full, and then is not.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::mem::MaybeUninit;
+use std::process::{Command, Stdio};
+
+use looop_sim::profile::Profile;
+use rustix::fs::inotify;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
+
+use super::checks::{finished, invariants, quieted};
+
+/// A profile on a disk of 1 MiB. Making one takes root and the right to mount.
+struct SmallDisk(Profile);
+
+impl SmallDisk {
+    fn new() -> Option<Self> {
+        let profile = Profile::new(env!("CARGO_BIN_EXE_looop"));
+        fs::create_dir(profile.data()).unwrap();
+        let mut mount = Command::new("mount");
+        let mount =
+            mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "looop-test"]).arg(profile.data()).output();
+        if mount.as_ref().is_ok_and(|output| output.status.success()) {
+            return Some(Self(profile.playbook("# PLAYBOOK")));
+        }
+        let must = std::env::var_os("LOOOP_TEST_ALL").is_some() && geteuid().is_root();
+        assert!(!must, "no small disk could be mounted: {mount:?}");
+        let reason = b"skipped: a small disk cannot be mounted by this user\n";
+        std::io::stderr().write_all(reason).unwrap();
+        None
+    }
+
+    /// Leaves no page free.
+    fn fill(&self) {
+        let mut filler = fs::File::create(self.0.data().join("scratch/filler")).unwrap();
+        while filler.write(&[0; 4096]).is_ok_and(|written| written > 0) {}
+    }
+
+    fn free(&self) {
+        fs::remove_file(self.0.data().join("scratch/filler")).unwrap();
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let unmounted = Command::new("umount").arg("-l").arg(self.0.data()).status();
+        assert!(unmounted.is_ok_and(|status| status.success()) || std::thread::panicking());
+    }
+}
+
+/// A recipe whose log line is longer than any slack at the end of a file.
+fn long_recipe() -> String {
+    format!("---\ncheck: test ! -e go || test -e ran\nrun: echo once >>ran; true {}\n---\n", "x".repeat(8000))
+}
+
+fn count(text: &str, part: &str) -> usize {
+    text.matches(part).count()
+}
+
+#[test]
+fn a_full_disk_is_said_once_and_nothing_is_lost() {
+    let Some(small) = SmallDisk::new() else { return };
+    let profile = &small.0;
+    profile.write("goals/g.md", long_recipe());
+    profile.beat().ok();
+    small.fill();
+    profile.write("go", "");
+    for _ in 0..2 {
+        let beat = profile.beat().fails(1, "No space left on device");
+        assert_eq!(count(&beat.stderr, "the log cannot be written"), 1, "{beat:?}");
+        assert!(beat.stderr.contains("make room"), "{beat:?}");
+        profile.run(&["status"]).ok();
+    }
+    assert_eq!(profile.file("ran"), None, "nothing acts before its intent is on the disk");
+    small.free();
+    quieted(profile);
+    assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
+    invariants(profile);
+}
+
+#[test]
+fn a_move_that_fills_the_disk_is_found_done_later() {
+    let Some(small) = SmallDisk::new() else { return };
+    let profile = &small.0;
+    // What it prints takes six bytes each in the log: more than any slack. It is kept before the disk is full.
+    let run = "echo once >>ran; printf '\\001%.0s' {1..2048}; until [ -s sessions/move~1/output.log ]; do sleep 0.01; \
+               done; head -c 2m /dev/zero >scratch/filler 2>/dev/null; true";
+    profile.write("goals/g.md", format!("---\ncheck: test -e ran\nrun: {run}\n---\n"));
+    let beat = profile.beat();
+    assert!(beat.stderr.contains("No space left on device"), "{beat:?}");
+    small.free();
+    quieted(profile);
+    assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
+    assert!(finished(profile).iter().all(|(_, outcome)| outcome.is_done()), "{:?}", finished(profile));
+    invariants(profile);
+}
+
+#[test]
+fn a_loop_that_cannot_write_still_ends_what_is_in_flight() {
+    let Some(small) = SmallDisk::new() else { return };
+    let profile = &small.0;
+    let here = profile.fifo("here");
+    let run = format!("echo there > '{}'; sleep 1000", here.path().display());
+    profile.write("goals/g.md", format!("---\ncheck: test -e ran\nrun: {run}\n---\n"));
+    profile.run(&["worker", "start", "w", "--command", "exec sleep 1000"]).ok();
+    let mut command = profile.command::<&str>(&[]);
+    command.env("LOOOP_INTERVAL", "3600").stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut pulse = command.spawn().unwrap();
+    assert_eq!(here.hear(), "there\n");
+    small.fill();
+    // The slack at the end of the log is used up first.
+    let mut verbs = ["pause", "resume"].iter().cycle().take(500);
+    assert!(verbs.any(|verb| profile.run(&[verb]).code != 0), "the log could be written all the time");
+    let mut errors = BufReader::new(pulse.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("the log cannot be written") {
+        assert_ne!(errors.read_line(&mut said).unwrap(), 0, "the loop ended: {said}");
+    }
+    kill_process(Pid::from_child(&pulse), Signal::TERM).unwrap();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(pulse.wait().unwrap().success(), "{said}");
+    assert_eq!(profile.survivors(), Vec::<String>::new());
+    small.free();
+    fs::remove_file(profile.data().join("goals/g.md")).unwrap();
+    quieted(profile);
+    invariants(profile);
+}
+
+#[test]
+fn the_loop_rides_out_a_full_disk() {
+    let Some(small) = SmallDisk::new() else { return };
+    let profile = &small.0;
+    profile.write("goals/g.md", long_recipe());
+    profile.beat().ok();
+    small.fill();
+    profile.write("go", "");
+    let watch = inotify::init(inotify::CreateFlags::CLOEXEC).unwrap();
+    inotify::add_watch(&watch, profile.data().join("log"), inotify::WatchFlags::OPEN).unwrap();
+    let mut command = profile.command::<&str>(&[]);
+    command.env("LOOOP_INTERVAL", "1").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut pulse = command.spawn().unwrap();
+    let mut errors = BufReader::new(pulse.stderr.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("the log cannot be written") {
+        assert_ne!(errors.read_line(&mut said).unwrap(), 0, "the loop ended: {said}");
+    }
+    // It tries again and again, and says no more about it.
+    let mut buffer = [MaybeUninit::uninit(); 4096];
+    let mut events = inotify::Reader::new(&watch, &mut buffer);
+    for _ in 0..12 {
+        events.next().unwrap();
+    }
+    small.free();
+    let mut lines = BufReader::new(pulse.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("done")), "the move is made once there is room");
+    kill_process(Pid::from_child(&pulse), Signal::TERM).unwrap();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(pulse.wait().unwrap().success(), "{said}");
+    assert_eq!(count(&said, "the log cannot be written"), 1, "{said}");
+    assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
+    invariants(profile);
+}

@@ -1,0 +1,29 @@
+//! The real binary in profiles of its own, suite by suite. One program, so that it is linked once.
+
+mod api;
+mod attacks;
+mod broken;
+mod builtin;
+mod consent;
+mod control;
+mod cost;
+mod crash;
+mod deciders;
+mod drive;
+mod letters;
+mod moves;
+mod news;
+mod notices;
+mod ordinary;
+mod policy;
+mod profile;
+mod pulse;
+mod purse;
+mod runners;
+mod sandbox;
+mod sense;
+mod service;
+mod undo;
+mod up;
+mod verbs;
+mod workers;
