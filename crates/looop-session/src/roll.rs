@@ -1,15 +1,18 @@
-//! The roll of all sessions, read from what their hosts publish.
+//! The roll of all sessions, read from what their hosts publish and, where that is missing or broken, from the sessions'
+//! own folders.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::io::Errno;
+
 use crate::clock;
 use crate::host::Standing;
 use crate::host::folder::{self, Folder};
-use crate::host::standing::{is_held, remains};
+use crate::host::standing::{is_held, rebuilt, remains};
 use crate::kernel::State;
 use crate::status::{self, Status};
 
@@ -29,76 +32,120 @@ pub struct Row {
     pub status: Status,
     /// How long ago it printed something; `None` unless it is alive.
     pub silent_ms: Option<u64>,
+    /// What is wrong with its files, and with which. The rest of the row is what its folder says.
+    pub fault: Option<String>,
+}
+
+impl Row {
+    /// Whether its host came as far as the start.
+    fn ran(&self) -> bool {
+        let over = self.lost || self.status.ended.is_some();
+        over || (self.alive && self.status.state != State::Starting)
+    }
 }
 
 /// Reads the roll again and again. A published file that has not changed is not read again.
 #[derive(Debug, Default)]
 pub struct Roll {
     known: HashMap<String, (Stamp, Status)>,
+    /// The folders of sessions, and the change of their parent up to which they are known.
+    folders: (Option<[i128; 3]>, BTreeSet<String>),
 }
 
 /// What tells that a file is another one than last time: files are replaced by rename, so that is its number alone;
 /// the rest is for a number that is used again.
 type Stamp = (i128, [i128; 3]);
 
+/// What is published about a session.
+enum Published {
+    Nothing,
+    Value(Status, bool),
+    Broken(String),
+}
+
 impl Roll {
-    /// All sessions of the folder `root`, sorted by name. An absent folder has none; a published file that cannot be
-    /// read, or is broken, is an error that names it.
-    pub fn read(&mut self, root: &Path) -> io::Result<Vec<Row>> {
+    /// All sessions of the folder `root` whose name is `wanted`, sorted by name. An absent folder has none.
+    ///
+    /// What is published is an index that may be lost: a session whose file is missing or broken is judged by its own
+    /// folder, and its status is published anew. It is an error only if `root` itself cannot be read.
+    pub fn read(&mut self, root: &Path, wanted: &dyn Fn(&str) -> bool) -> io::Result<Vec<Row>> {
+        let rows = self.inspect(root, wanted)?;
+        for row in rows.iter().filter(|row| row.fault.is_some()) {
+            // Who may not write here finds it broken again, and judges it again.
+            republish(root, row).ok();
+        }
+        Ok(rows)
+    }
+
+    /// The same without a change on disk.
+    pub fn inspect(&mut self, root: &Path, wanted: &dyn Fn(&str) -> bool) -> io::Result<Vec<Row>> {
         let Some(top) = Folder::open(root)? else { return Ok(Vec::new()) };
-        let mut names = sessions(root)?;
-        // What was published can be thrown away by hand; whoever holds its lock lives all the same.
-        for session in
-            self.known.keys().filter(|session| !names.contains_key(*session)).cloned().collect::<Vec<_>>()
-        {
-            if self.unpublished(&top, &session)?.is_some() {
-                names.insert(session, false);
-            }
+        // Where the statuses cannot be read every session is judged by its folder.
+        let mut names = sessions(root).unwrap_or_default();
+        self.list(&top, root)?;
+        for session in self.folders.1.iter().filter(|session| wanted(session)) {
+            names.entry(session.clone()).or_insert(false);
         }
         self.known.retain(|session, _| names.contains_key(session));
-        let rows = names.into_iter().map(|(session, ended)| self.row(&top, &session, ended));
-        rows.filter_map(Result::transpose).collect()
+        Ok(names.into_iter().filter_map(|(session, ended)| self.row(&top, &session, ended)).collect())
     }
 
-    fn row(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Row>> {
-        let found = match self.status(root, session, ended)? {
-            Some(status) => Some((status, ended)),
-            // It ended since its name was read, or it is gone altogether.
-            None if !ended => self.status(root, session, true)?.map(|status| (status, true)),
-            None => None,
-        };
-        let Some((status, ended)) = found else { return self.unpublished(root, session) };
-        if ended {
-            return Ok(Some(Row {
-                session: session.to_owned(),
-                alive: false,
-                lost: false,
-                status,
-                silent_ms: None,
-            }));
+    /// Lists the folders of sessions again if one came or went.
+    fn list(&mut self, top: &Folder, root: &Path) -> io::Result<()> {
+        let Some(meta) = top.meta(".")? else { return Ok(()) };
+        let stamp = [meta.st_ino.into(), meta.st_mtime.into(), meta.st_mtime_nsec.into()];
+        if self.folders.0 != Some(stamp) {
+            self.folders = (Some(stamp), folders(root)?);
         }
-        judge(root, session, status).map(Some)
+        Ok(())
     }
 
-    /// A session that lives although nothing is published about it any more, as it was last known.
-    fn unpublished(&self, root: &Folder, session: &str) -> io::Result<Option<Row>> {
-        let Some((_, status)) = self.known.get(session) else { return Ok(None) };
-        let row = judge(root, session, status.clone())?;
-        Ok(row.alive.then_some(row))
+    /// One session, whatever is wrong with its files. `None`: there is no such session any more.
+    fn row(&mut self, root: &Folder, session: &str, ended: bool) -> Option<Row> {
+        self.judged(root, session, ended).unwrap_or_else(|error| Some(unknown(session, &error)))
+    }
+
+    fn judged(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Row>> {
+        let mut published = self.published(root, session, ended);
+        if matches!(published, Published::Nothing) && !ended {
+            // It ended since its name was read, or it is gone altogether.
+            published = self.published(root, session, true);
+        }
+        let (fault, announced) = match published {
+            Published::Value(status, true) => {
+                let (session, fault) = (session.to_owned(), None);
+                return Ok(Some(Row { session, alive: false, lost: false, status, silent_ms: None, fault }));
+            }
+            Published::Value(status, false) => return judge(root, session, status).map(Some),
+            Published::Nothing => (format!("{}: missing", place(session, ended)), false),
+            Published::Broken(why) => (why, true),
+        };
+        let Some(folder) = root.inner(session)? else { return Ok(None) };
+        let Some(status) = rebuilt(&folder, session)? else { return Ok(None) };
+        let row = Row { fault: Some(fault), ..judge(root, session, status)? };
+        // Who prepares a session announces it before it can start.
+        Ok(Some(row).filter(|row| announced || row.ran()))
+    }
+
+    fn published(&mut self, root: &Folder, session: &str, ended: bool) -> Published {
+        match self.status(root, session, ended) {
+            Ok(Some(status)) => Published::Value(status, ended),
+            Ok(None) => Published::Nothing,
+            Err(error) => Published::Broken(format!("{}: {error}", place(session, ended))),
+        }
     }
 
     fn status(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Status>> {
-        let name = format!("{}/{}", status::FOLDER, status::file_name(session, ended));
-        let named = |error: io::Error| io::Error::new(error.kind(), format!("{name}: {error}"));
-        let Some(meta) = root.meta(&name).map_err(named)? else { return Ok(None) };
+        let name = place(session, ended);
+        let Some(meta) = root.meta(&name)? else { return Ok(None) };
         let seen = [meta.st_mtime.into(), meta.st_mtime_nsec.into(), meta.st_size.into()];
         let seen = (i128::from(meta.st_ino), seen);
         if let Some((_, status)) = self.known.get(session).filter(|(known, _)| *known == seen) {
             return Ok(Some(status.clone()));
         }
-        let Some(file) = root.read_only(&name).map_err(named)? else { return Ok(None) };
-        let meta = file.metadata().map_err(named)?;
-        let status = parse(file, session).map_err(named)?;
+        let Some(file) = root.read_only(&name)? else { return Ok(None) };
+        let meta = file.metadata()?;
+        let status = parse(file, session)?;
         let stamp = [meta.mtime().into(), meta.mtime_nsec().into(), meta.len().into()];
         let stamp = (i128::from(meta.ino()), stamp);
         self.known.insert(session.to_owned(), (stamp, status.clone()));
@@ -106,14 +153,56 @@ impl Roll {
     }
 }
 
-/// One session of the folder `root`; `None` if nothing is published about it.
+/// One session of the folder `root`; `None` if there is none of this name.
 pub fn row(root: &Path, session: &str) -> io::Result<Option<Row>> {
     let Some(top) = Folder::open(root)? else { return Ok(None) };
-    let mut roll = Roll::default();
-    match roll.row(&top, session, false)? {
-        None => roll.row(&top, session, true),
-        row => Ok(row),
+    Ok(Roll::default().row(&top, session, false))
+}
+
+/// Where the status of a session is published.
+fn place(session: &str, ended: bool) -> String {
+    format!("{}/{}", status::FOLDER, status::file_name(session, ended))
+}
+
+/// Publishes what a row says, instead of a file that is missing or broken. What the host publishes meanwhile stays.
+fn republish(root: &Path, row: &Row) -> io::Result<()> {
+    if !row.ran() {
+        return Ok(());
     }
+    let statuses = File::open(root.join(status::FOLDER))?;
+    for ended in [false, true] {
+        let broken = match Folder::open(root)?.map(|top| top.read_only(&place(&row.session, ended))) {
+            Some(Ok(Some(file))) => parse(file, &row.session).is_err(),
+            Some(Ok(None)) | None => false,
+            Some(Err(_)) => true,
+        };
+        if broken {
+            status::withdraw(&statuses, &row.session, ended)?;
+        }
+    }
+    row.status.publish_first(&statuses)
+}
+
+/// A session of which it cannot be told how it stands. What is wrong for good makes it lost; otherwise it counts as alive,
+/// so that nothing is started in its place and nothing is taken from it.
+fn unknown(session: &str, error: &io::Error) -> Row {
+    let odd = [Errno::LOOP, Errno::NOTDIR, Errno::ISDIR].map(|odd| Some(odd.raw_os_error()));
+    let lost = error.kind() == io::ErrorKind::InvalidData || odd.contains(&error.raw_os_error());
+    let fault = Some(format!("{session}: {error}"));
+    let status = Status::blank(session);
+    Row { session: session.to_owned(), alive: !lost, lost, status, silent_ms: None, fault }
+}
+
+/// The folders in `root`.
+pub(crate) fn folders(root: &Path) -> io::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for entry in std::fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().ok();
+        let session = name.filter(|name| name.contains('~') && !name.starts_with('.'));
+        found.extend(session.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())));
+    }
+    Ok(found)
 }
 
 /// The sessions in the folder of statuses, and whether they have ended.
@@ -157,11 +246,11 @@ fn parse(file: File, session: &str) -> io::Result<Status> {
 fn judge(root: &Folder, session: &str, mut status: Status) -> io::Result<Row> {
     let session = session.to_owned();
     let Some(folder) = root.inner(&session)? else {
-        return Ok(Row { session, alive: false, lost: false, status, silent_ms: None });
+        return Ok(Row { session, alive: false, lost: false, status, silent_ms: None, fault: None });
     };
     if is_held(&folder)? {
         let silent_ms = silence(&folder)?;
-        return Ok(Row { session, alive: true, lost: false, status, silent_ms });
+        return Ok(Row { session, alive: true, lost: false, status, silent_ms, fault: None });
     }
     let standing = remains(&folder)?;
     let lost = matches!(standing, Standing::Lost | Standing::Corrupt(_));
@@ -172,7 +261,7 @@ fn judge(root: &Folder, session: &str, mut status: Status) -> io::Result<Row> {
         (status.ended, status.ended_ms) = (Some(receipt.ended), Some(receipt.ended_ms));
         status.output_bytes = Some(receipt.output_bytes);
     }
-    Ok(Row { session, alive: false, lost, status, silent_ms: None })
+    Ok(Row { session, alive: false, lost, status, silent_ms: None, fault: None })
 }
 
 /// How long ago something was printed.

@@ -12,7 +12,6 @@ use crate::host::folder::Folder;
 use crate::host::launch::prepare_with;
 use crate::host::standing::is_held;
 use crate::host::{self, EndError, HostError, Launched, Spec};
-use crate::kernel::State;
 use crate::status::{self, Status};
 use crate::{clock, point, roll};
 
@@ -105,31 +104,25 @@ pub fn start(start: &Start<'_>) -> Result<Launched, StartError> {
 
 /// What is published until the host says more.
 fn announce(start: &Start<'_>) -> Status {
-    Status {
-        v: status::VERSION,
-        session: start.session.to_owned(),
-        state: State::Starting,
-        host: None,
-        child: None,
-        started_ms: clock::wall_ms(),
-        ended: None,
-        ended_ms: None,
-        output_bytes: None,
-        left: Vec::new(),
-        size: start.spec.terminal,
-        notes: start.spec.notes.clone(),
-    }
+    let (size, notes) = (start.spec.terminal, start.spec.notes.clone());
+    Status { started_ms: clock::wall_ms(), size, notes, ..Status::blank(start.session) }
 }
 
 /// Whether it may start, as things stand while we hold the gate.
 fn count(start: &Start<'_>) -> io::Result<Result<(), StartError>> {
     let Some(root) = Folder::open(start.root)? else { return Err(io::ErrorKind::NotFound.into()) };
     let mut live = 0;
-    for (session, ended) in roll::sessions(start.root)? {
+    let is_same = |session: &str| session.rsplit_once('~').map_or(session, |(id, _)| id) == start.id;
+    let mut sessions = roll::sessions(start.root)?;
+    // What was published may be lost; no two sessions of one id run all the same.
+    for session in roll::folders(start.root)?.into_iter().filter(|session| is_same(session)) {
+        sessions.entry(session).or_insert(false);
+    }
+    for (session, ended) in sessions {
         if ended {
             continue;
         }
-        let same = session.rsplit_once('~').map_or(session.as_str(), |(id, _)| id) == start.id;
+        let same = is_same(&session);
         match (lives(&root, &session)?, same) {
             (true, true) => return Ok(Err(StartError::Lives { session })),
             (true, false) => live += 1,

@@ -1,7 +1,8 @@
 //! The published status of a session: one small file that says what a list shows.
 //!
 //! `<root>/status/<session>.json` while it has not ended, `<session>.ended.json` afterwards. Each is put in place by
-//! rename and never synced: the truth is the lock and the receipt in the session's own folder.
+//! rename and never synced: the truth is the lock and the receipt in the session's own folder. A power cut may leave it
+//! empty or take it away, and it is then made anew from there.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -55,16 +56,53 @@ pub struct Status {
 }
 
 impl Status {
+    /// Nothing is known but the name.
+    pub(crate) fn blank(session: &str) -> Self {
+        Self {
+            v: VERSION,
+            session: session.to_owned(),
+            state: State::Starting,
+            host: None,
+            child: None,
+            started_ms: 0,
+            ended: None,
+            ended_ms: None,
+            output_bytes: None,
+            left: Vec::new(),
+            size: None,
+            notes: BTreeMap::new(),
+        }
+    }
+
     /// Puts it in place in `folder`, the folder of all statuses.
     pub(crate) fn publish(&self, folder: impl AsFd) -> io::Result<()> {
         let name = file_name(&self.session, self.state == State::Ended);
         let temporary = format!(".{name}.tmp");
-        let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(&folder, &temporary, flags, Mode::RUSR | Mode::WUSR)?;
-        rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR)?;
-        File::from(fd).write_all(&serde_json::to_vec(self)?)?;
+        self.write(&folder, &temporary)?;
         rustix::fs::renameat(&folder, &temporary, &folder, &name)?;
         if self.state == State::Ended { withdraw(&folder, &self.session, false) } else { Ok(()) }
+    }
+
+    /// Puts it in place unless something is there.
+    pub(crate) fn publish_first(&self, folder: impl AsFd) -> io::Result<()> {
+        let name = file_name(&self.session, self.state == State::Ended);
+        // The host has a name of its own for what it writes.
+        let temporary = format!(".{name}.{}.tmp", std::process::id());
+        self.write(&folder, &temporary)?;
+        let linked = rustix::fs::linkat(&folder, &temporary, &folder, &name, AtFlags::empty());
+        rustix::fs::unlinkat(&folder, &temporary, AtFlags::empty())?;
+        match linked {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if self.state == State::Ended { withdraw(&folder, &self.session, false) } else { Ok(()) }
+    }
+
+    fn write(&self, folder: impl AsFd, name: &str) -> io::Result<()> {
+        let flags = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let fd = rustix::fs::openat(folder, name, flags, Mode::RUSR | Mode::WUSR)?;
+        rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR)?;
+        File::from(fd).write_all(&serde_json::to_vec(self)?)
     }
 }
 

@@ -15,7 +15,7 @@ use rustix::process::Signal;
 
 use super::folder::{self, Folder};
 use super::spec::Receipt;
-use super::standing::{self, Fence, Loaded, Standing, fence, standing};
+use super::standing::{self, Fence, Loaded, Standing, fence, number, standing};
 use crate::Ended;
 use crate::cgroup::Cgroup;
 use crate::proc::{self, Process, Table};
@@ -288,11 +288,4 @@ fn end_lost(folder: &Folder, host: Option<i32>) -> io::Result<Remains> {
         group.dissolve();
     }
     Ok(remains)
-}
-
-/// The number of a process that a file names in a line of its own. What cannot be read names nobody.
-fn number(folder: &Folder, file: &str, word: &str) -> Option<i32> {
-    let text = folder.read(file).ok().flatten()?;
-    let mut lines = std::str::from_utf8(&text).ok()?.lines();
-    lines.find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }

@@ -21,20 +21,8 @@ impl Publisher {
     /// For the session in the folder of this path.
     pub(super) fn new(path: &Path, spec: &Spec, started_ms: u64) -> Self {
         let session = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let status = Status {
-            v: status::VERSION,
-            session,
-            state: State::Starting,
-            host: Some(proc::our_pid()),
-            child: None,
-            started_ms,
-            ended: None,
-            ended_ms: None,
-            output_bytes: None,
-            left: Vec::new(),
-            size: spec.terminal,
-            notes: spec.notes.clone(),
-        };
+        let (host, size, notes) = (Some(proc::our_pid()), spec.terminal, spec.notes.clone());
+        let status = Status { host, started_ms, size, notes, ..Status::blank(&session) };
         Self { wanted: spec.publish, status }
     }
 

@@ -8,6 +8,9 @@ use serde::de::DeserializeOwned;
 
 use super::folder::{self, Folder};
 use super::spec::{RECEIPT_VERSION, Receipt, Stored};
+use crate::kernel::State;
+use crate::proc;
+use crate::status::Status;
 
 /// What a fence writes into `started`.
 const FENCED: &str = "fenced\n";
@@ -88,6 +91,36 @@ pub(crate) fn is_held(folder: &Folder) -> io::Result<bool> {
 /// What a session left that is not alive: how it stands by its files alone.
 pub(crate) fn remains(folder: &Folder) -> io::Result<Standing> {
     verdict(folder)
+}
+
+/// The status of a session, as far as its folder tells, for one that is published nowhere. `None` if nothing was started
+/// here whose status is to be published.
+pub(crate) fn rebuilt(folder: &Folder, session: &str) -> io::Result<Option<Status>> {
+    let blank = Status::blank(session);
+    let known = match load_spec(folder)? {
+        Loaded::Absent => return Ok(None),
+        Loaded::Value(stored) if !stored.spec.publish => return Ok(None),
+        Loaded::Value(Stored { spec, .. }) => Status { size: spec.terminal, notes: spec.notes, ..blank },
+        Loaded::Corrupt(_) => blank,
+    };
+    let Some(started) = folder.meta(folder::STARTED)? else { return Ok(Some(known)) };
+    let started_ms = i128::from(started.st_mtime) * 1_000 + i128::from(started.st_mtime_nsec) / 1_000_000;
+    let child = number(folder, folder::LOCK, "child");
+    let stopped = child.and_then(proc::one).is_some_and(|process| process.stopped);
+    Ok(Some(Status {
+        state: if stopped { State::Paused } else { State::Live },
+        host: number(folder, folder::STARTED, "host"),
+        child,
+        started_ms: u64::try_from(started_ms).unwrap_or(0),
+        ..known
+    }))
+}
+
+/// The number of a process that a file names in a line of its own. What cannot be read names nobody.
+pub(super) fn number(folder: &Folder, file: &str, word: &str) -> Option<i32> {
+    let text = folder.read(file).ok().flatten()?;
+    let mut lines = std::str::from_utf8(&text).ok()?.lines();
+    lines.find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }
 
 fn look_at_lock(folder: &Folder) -> io::Result<Lock> {

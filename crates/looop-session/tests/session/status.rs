@@ -5,7 +5,9 @@ use std::path::Path;
 
 use crate::support::{Ground, image};
 use crate::talk::{Call, Follower, ask};
-use looop_session::{Ended, Launched, Roll, Row, Size, Spec, Start, State, forget, host, row, start};
+use looop_session::{
+    Ended, Launched, Roll, Row, Size, Spec, Start, StartError, State, forget, host, row, start,
+};
 use serde_json::json;
 
 fn launch(root: &Path, session: &str, spec: &Spec) -> Launched {
@@ -15,7 +17,7 @@ fn launch(root: &Path, session: &str, spec: &Spec) -> Launched {
 }
 
 fn rows(root: &Path) -> Vec<Row> {
-    Roll::default().read(root).unwrap()
+    Roll::default().read(root, &|_| true).unwrap()
 }
 
 #[test]
@@ -78,6 +80,7 @@ fn a_host_that_was_killed_is_lost_until_it_is_forgotten() {
     assert_eq!(lost.status.state, State::Live);
     host::end(&root.join("a~1")).unwrap();
     ground.await_nobody();
+    fs::remove_dir_all(root.join("a~1")).unwrap();
     forget(&root, "a~1").unwrap();
     assert_eq!(rows(&root), []);
 }
@@ -109,39 +112,125 @@ fn the_roll_is_sorted_and_follows_changes() {
         launch(&root, session, &spec).wait().unwrap();
     }
     let names = |rows: Vec<Row>| rows.into_iter().map(|row| row.session).collect::<Vec<_>>();
-    assert_eq!(names(roll.read(&root).unwrap()), ["a~2", "b~1", "c~1"]);
+    assert_eq!(names(roll.read(&root, &|_| true).unwrap()), ["a~2", "b~1", "c~1"]);
+    fs::remove_dir_all(root.join("b~1")).unwrap();
     forget(&root, "b~1").unwrap();
     let live = launch(&root, "d~1", &ground.terminal_spec("echo hello; read line"));
     Follower::of(&root.join("d~1")).until("hello");
-    let rows = roll.read(&root).unwrap();
+    let rows = roll.read(&root, &|_| true).unwrap();
     assert!(rows.iter().find(|row| row.session == "d~1").unwrap().alive);
     assert_eq!(names(rows), ["a~2", "c~1", "d~1"]);
     host::end(&root.join("d~1")).unwrap();
     live.wait().unwrap();
-    let rows = roll.read(&root).unwrap();
+    let rows = roll.read(&root, &|_| true).unwrap();
     assert_eq!(rows[2].status.ended, Some(Ended::Killed));
 }
 
+/// What can be found in a file after a power cut, or by hand.
+fn spoilt(good: &str) -> Vec<String> {
+    let (other, version) = (good.replace("a~1", "b~1"), good.replacen("\"v\":1", "\"v\":7", 1));
+    let zeros = "\0".repeat(good.len());
+    [String::new(), "{".into(), "[]".into(), zeros, version, other, "x".repeat(2 << 20)].into()
+}
+
 #[test]
-fn a_broken_status_is_named() {
+fn a_broken_status_is_one_row_and_is_published_anew() {
     let ground = Ground::new();
     let root = ground.at("sessions");
-    launch(&root, "a~1", &ground.terminal_spec("true")).wait().unwrap();
+    let mut spec = ground.terminal_spec("exit 3");
+    spec.notes.insert("goal".into(), "ship".into());
+    launch(&root, "a~1", &spec).wait().unwrap();
+    launch(&root, "b~1", &ground.terminal_spec("true")).wait().unwrap();
     let file = root.join("status/a~1.ended.json");
     let good = fs::read_to_string(&file).unwrap();
-    let other_version = good.replacen("\"v\":1", "\"v\":7", 1);
-    for text in ["", "{", "[]", &other_version, &good.replace("a~1", "b~1"), &"x".repeat(2 << 20)] {
+    let before = rows(&root);
+    for text in spoilt(&good) {
         fs::write(&file, text).unwrap();
-        let error = Roll::default().read(&root).unwrap_err();
-        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
-        assert!(error.to_string().contains("a~1.ended.json"), "{error}");
+        let found = Roll::default().inspect(&root, &|_| true).unwrap();
+        let fault = found[0].fault.clone().unwrap();
+        assert!(fault.contains("status/a~1.ended.json"), "{fault}");
+        assert_eq!(found[1], before[1], "the others are as they were");
+        // The host's number goes with the file; all else is in the folder.
+        let whole = |row: &Row| Row { fault: None, ..row.clone() };
+        assert_eq!(whole(&found[0]), before[0]);
+        assert_eq!(found, rows(&root));
+        assert_eq!(rows(&root), before, "it was published anew");
     }
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(Roll::default().read(&root).unwrap_err().to_string().contains("not a regular file"));
+    assert!(rows(&root)[0].fault.clone().unwrap().contains("not a regular file"));
+    assert_eq!(rows(&root).len(), 2);
     fs::remove_dir(&file).unwrap();
     fs::write(root.join("status/notes.txt"), "not ours").unwrap();
-    assert_eq!(rows(&root), []);
+    assert_eq!(rows(&root)[0].fault, Some("status/a~1.json: missing".to_owned()));
+    assert_eq!(rows(&root), before);
+}
+
+#[test]
+fn what_nothing_is_left_of_is_no_row() {
+    let ground = Ground::new();
+    let root = ground.at("sessions");
+    launch(&root, "a~1", &ground.terminal_spec("true")).wait().unwrap();
+    fs::write(root.join("status/gone~1.ended.json"), "").unwrap();
+    fs::create_dir(root.join("empty~1")).unwrap();
+    fs::write(root.join("file~1"), "").unwrap();
+    let names: Vec<String> = rows(&root).into_iter().map(|row| row.session).collect();
+    assert_eq!(names, ["a~1"]);
+}
+
+#[test]
+fn a_session_that_cannot_be_judged_keeps_no_other_from_being_seen() {
+    let ground = Ground::new();
+    let root = ground.at("sessions");
+    for session in ["a~1", "b~1"] {
+        launch(&root, session, &ground.terminal_spec("true")).wait().unwrap();
+    }
+    fs::rename(root.join("status/a~1.ended.json"), root.join("status/a~1.json")).unwrap();
+    fs::remove_file(root.join("a~1/lock")).unwrap();
+    std::os::unix::fs::symlink("/dev/null", root.join("a~1/lock")).unwrap();
+    let found = rows(&root);
+    assert_eq!((found.len(), found[0].lost, found[0].alive), (2, true, false), "{found:?}");
+    assert!(found[0].fault.as_ref().unwrap().starts_with("a~1: "), "{found:?}");
+}
+
+#[test]
+fn a_live_session_whose_status_is_lost_is_alive_and_keeps_its_id() {
+    let ground = Ground::new();
+    let root = ground.at("sessions");
+    let spec = ground.terminal_spec("echo hello; read line");
+    let live = launch(&root, "a~1", &spec);
+    Follower::of(&root.join("a~1")).until("hello");
+    let file = root.join("status/a~1.json");
+    let good = fs::read_to_string(&file).unwrap();
+    for pause in [true, false] {
+        let word = if pause { "pause" } else { "go_on" };
+        ask(&root.join("a~1"), &json!({"v": 2, "do": word}));
+        let state = if pause { State::Paused } else { State::Live };
+        for text in spoilt(&good) {
+            fs::write(&file, text).unwrap();
+            let found = rows(&root).remove(0);
+            assert!(found.alive && found.fault.is_some());
+            assert_eq!((found.status.state, found.status.host), (state, i32::try_from(live.pid()).ok()));
+            let healed = rows(&root).remove(0);
+            assert_eq!((healed.fault, healed.status.state), (None, state));
+        }
+    }
+    fs::remove_file(&file).unwrap();
+    let (id, files) = ("a", &[][..]);
+    let order = Start {
+        root: &root,
+        id,
+        session: "a~2",
+        cap: None,
+        spec: &spec,
+        image: &image(),
+        image_args: &["_host"],
+        files,
+    };
+    assert!(matches!(start(&order), Err(StartError::Lives { session }) if session == "a~1"));
+    host::end(&root.join("a~1")).unwrap();
+    live.wait().unwrap();
+    assert_eq!(rows(&root)[0].status.ended, Some(Ended::Killed));
 }
 
 /// Somebody who reads all the time sees every session, whatever it is doing.
@@ -154,7 +243,7 @@ fn no_session_is_ever_missing_from_the_roll() {
     for number in 0..20 {
         let launched = launch(&root, &format!("w~{number}"), &spec);
         loop {
-            let rows = roll.read(&root).unwrap();
+            let rows = roll.read(&root, &|_| true).unwrap();
             assert_eq!(rows.len(), number + 1);
             if rows.iter().all(|row| row.status.state == State::Ended) {
                 break;

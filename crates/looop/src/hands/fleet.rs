@@ -1,6 +1,6 @@
 //! The fleet: all workers, as the yard knows them.
 
-use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
+use looop_core::world::fleet::{Fleet, Worker, WorkerState, is_worker_id, worker_of};
 use looop_session::{Roll, Row, State};
 use looop_store::Reader;
 
@@ -8,13 +8,25 @@ use super::sense;
 
 /// Looks at every worker's session. A fleet that cannot be seen is not an empty one.
 pub(crate) fn look(reader: &Reader, roll: &mut Roll) -> Fleet {
-    match roll.read(&reader.path("sessions")) {
+    match roll.read(&reader.path("sessions"), &is_workers) {
         Ok(rows) => Fleet {
             workers: rows.iter().filter_map(worker).map(|worker| (worker.session.clone(), worker)).collect(),
             fault: None,
         },
         Err(error) => Fleet { fault: Some(format!("sessions/ cannot be read: {error}")), ..Fleet::default() },
     }
+}
+
+/// How many sessions of workers are kept, and what is wrong with the files of some. Nothing is written.
+pub(crate) fn inspect(reader: &Reader) -> Result<(usize, Vec<String>), String> {
+    let rows = Roll::default().inspect(&reader.path("sessions"), &is_workers);
+    let rows = rows.map_err(|error| format!("sessions/ cannot be read: {error}"))?;
+    Ok((rows.len(), rows.into_iter().filter_map(|row| row.fault).collect()))
+}
+
+/// Whether a session is a worker's, by its name.
+pub(crate) fn is_workers(session: &str) -> bool {
+    is_worker_id(worker_of(session))
 }
 
 /// The worker of a session, if one ran in it.

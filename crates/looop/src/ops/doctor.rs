@@ -14,7 +14,7 @@ use super::Place;
 use super::submit::{self, Holder};
 use crate::clock;
 use crate::config::{Api, Decider, KeySource};
-use crate::hands::environ;
+use crate::hands::{environ, fleet};
 
 /// With fewer the loop, and a verb or two that wait, may have to look instead of being told.
 #[cfg(target_os = "linux")]
@@ -163,6 +163,21 @@ fn profile(reader: &Reader, findings: &mut Vec<Finding>) {
         }
     }
     docs(&scan.docs, findings);
+    sessions(reader, findings);
+}
+
+/// The sessions of workers. One whose published status is broken is judged by its folder; any look at the workers
+/// publishes it anew.
+fn sessions(reader: &Reader, findings: &mut Vec<Finding>) {
+    let what = "sessions";
+    match fleet::inspect(reader) {
+        Ok((count, faults)) => {
+            let fix = "looop ls writes it anew; if it stays, look at that file's owner and kind";
+            findings.extend(faults.into_iter().map(|fault| wrong(what, format!("sessions/{fault}"), fix)));
+            findings.push(fine(what, format!("{count} of workers are kept")));
+        }
+        Err(error) => findings.push(wrong(what, error, "looop doctor runs as the owner of the profile")),
+    }
 }
 
 fn docs(docs: &Docs, findings: &mut Vec<Finding>) {

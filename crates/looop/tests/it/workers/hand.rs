@@ -291,3 +291,36 @@ fn proofs_are_listed() {
     yard.run(&["restart", "good"]).ok();
     assert_eq!(yard.row("good")["verify"], Value::Null, "a proof is of one session");
 }
+
+/// What a power cut can leave of a file that was renamed and never synced takes nothing else away.
+#[test]
+fn a_broken_status_file_takes_no_worker_away() {
+    let yard = Yard::new();
+    for id in ["a", "b", "c"] {
+        yard.start(id, if id == "b" { "exit 0" } else { IDLE }).ok();
+    }
+    yard.wait("b~1");
+    let spoil = || yard.profile.write("sessions/status/b~1.ended.json", "");
+    spoil();
+    let doctor = yard.run(&["doctor"]);
+    assert!(doctor.stdout.contains("sessions/status/b~1.ended.json"), "{}", doctor.stdout);
+    assert_eq!(yard.row("b")["state"], "exited");
+    assert!(!yard.run(&["doctor"]).stdout.contains("b~1.ended.json"), "it was written anew");
+    spoil();
+    yard.start("d", IDLE).ok();
+    spoil();
+    assert!(yard.run(&["beat"]).ok().stdout.contains("worker b~1 ended: exit 0"));
+    spoil();
+    let removed = yard.run(&["prune"]).ok().stdout;
+    assert!(removed.contains("removed b~1"), "{removed}");
+    yard.profile.write("sessions/status/a~1.json", "\0\0\0\0");
+    let mut ended = yard.run(&["kill", "--all", "--force", "--json"]).ok().stdout;
+    ended.retain(|c| !c.is_whitespace());
+    for id in ["a", "c", "d"] {
+        assert_eq!(yard.row(id)["state"], "killed", "{ended}");
+    }
+    yard.start("a", IDLE).ok();
+    yard.profile.write("sessions/status/a~2.json", "");
+    yard.run(&["down"]).ok();
+    assert_eq!(yard.row("a")["state"], "killed");
+}
