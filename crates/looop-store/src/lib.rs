@@ -29,4 +29,5 @@ pub use lock::{LockError, Writer};
 pub use log::{AppendError, Log, LogError, Repair};
 pub use point::{POINTS, point};
 pub use runs::{RunFiles, run_folder};
+pub use snapshots::{SnapshotCache, Snapshots};
 pub use undo::kept_path;

@@ -1,9 +1,11 @@
 //! Snapshots: the latest readings as files, for people and deciders.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use looop_core::model::digest::Digest;
 
 use crate::dir::{Reader, STATE_LIMIT};
-use crate::disk::{Links, Stored, quick_write};
+use crate::disk::{Links, Meta, Stored, quick_write};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
@@ -66,5 +68,71 @@ impl Writer {
             }
         }
         Ok(gone)
+    }
+}
+
+/// What the folder of snapshots is known to hold, kept by whoever writes them again and again. An empty cache is always
+/// right. It holds while the folder shows no change but our own; a snapshot that a person edits in place is written
+/// again when its reading changes.
+#[derive(Debug, Default)]
+pub struct SnapshotCache {
+    written: BTreeMap<String, Digest>,
+    names: BTreeSet<String>,
+    folder: Option<Meta>,
+}
+
+/// The folder must have been left alone for this long before it was looked at, or a later change could show the same
+/// times.
+const SETTLED_NS: i128 = 1_000_000_000;
+
+/// One pass over all snapshots.
+#[derive(Debug)]
+pub struct Snapshots<'a> {
+    writer: &'a Writer,
+    cache: &'a mut SnapshotCache,
+    changed: bool,
+    now_ns: i128,
+}
+
+impl Writer {
+    /// Begins a pass over all snapshots at a moment in milliseconds since the epoch: one system call where nothing has
+    /// changed.
+    pub fn snapshots<'a>(&'a self, cache: &'a mut SnapshotCache, wall: i64) -> Snapshots<'a> {
+        let folder = self.disk().stat(FOLDER).value();
+        let changed = folder.is_none() || folder != cache.folder;
+        if changed {
+            *cache = SnapshotCache::default();
+        }
+        Snapshots { writer: self, cache, changed, now_ns: i128::from(wall) * 1_000_000 }
+    }
+}
+
+impl Snapshots<'_> {
+    /// Writes a snapshot if its bytes differ, and says whether they did.
+    pub fn write(&mut self, name: &str, bytes: &[u8]) -> Result<bool, StoreError> {
+        let digest = Digest::of(bytes);
+        if self.cache.written.get(name) == Some(&digest) {
+            return Ok(false);
+        }
+        self.changed = true;
+        self.cache.written.remove(name);
+        let written = self.writer.write_snapshot(name, bytes)?;
+        self.cache.written.insert(name.to_owned(), digest);
+        Ok(written)
+    }
+
+    /// Ends the pass: removes the snapshots of what no longer exists.
+    pub fn keep(self, names: BTreeSet<String>) -> Result<(), StoreError> {
+        if !self.changed && self.cache.names == names {
+            return Ok(());
+        }
+        self.cache.folder = None;
+        self.writer.keep_snapshots(&names)?;
+        self.cache.written.retain(|name, _| names.contains(name));
+        self.cache.names = names;
+        let folder = self.writer.disk().stat(FOLDER).value();
+        let settled = |meta: &Meta| self.now_ns - meta.changed.max(meta.modified) >= SETTLED_NS;
+        self.cache.folder = folder.filter(settled);
+        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! Opening, creating, seeding.
 
 use looop_store::dir::FOLDERS;
-use looop_store::{OpenError, Reader};
+use looop_store::{OpenError, Reader, SnapshotCache};
 
 use crate::harness::Profile;
 
@@ -119,6 +119,48 @@ fn runs_are_listed_and_pruned_and_older_ones_left_alone() {
         (Some(b"{}".to_vec()), Some(b"prompt".to_vec()))
     );
     assert!(files.output.is_absent() && files.decision.is_absent());
+}
+
+#[test]
+fn known_snapshots_are_not_read_again_and_come_back_when_they_are_removed() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    let mut cache = SnapshotCache::default();
+    let mut pass = |readings: &[(&str, &str)]| {
+        let mut snapshots = writer.snapshots(&mut cache, i64::MAX / 2_000_000);
+        let written = readings.iter().map(|(name, bytes)| snapshots.write(name, bytes.as_bytes()).unwrap());
+        let written = written.collect::<Vec<_>>();
+        snapshots.keep(readings.iter().map(|(name, _)| (*name).to_owned()).collect()).unwrap();
+        written
+    };
+    assert_eq!(pass(&[("sensor-a", "1"), ("sensor-b", "1")]), [true, true]);
+    assert_eq!(pass(&[("sensor-a", "1"), ("sensor-b", "2")]), [false, true]);
+    assert_eq!(profile.text("snapshots/sensor-b.json"), "2");
+    // In place, so that the folder shows nothing of it: as long as the reading stays, it is not read again.
+    profile.write("snapshots/sensor-b.json", "edited");
+    assert_eq!(pass(&[("sensor-a", "1"), ("sensor-b", "2")]), [false, false]);
+    profile.write("snapshots/sensor-b.json", "2");
+    std::fs::remove_file(profile.path("snapshots/sensor-a.json")).unwrap();
+    let folder = std::fs::File::open(profile.path("snapshots")).unwrap();
+    folder.set_modified(std::time::UNIX_EPOCH).unwrap();
+    assert_eq!(pass(&[("sensor-a", "1"), ("sensor-b", "2")]), [true, false], "what was removed comes back");
+    assert_eq!(pass(&[("sensor-b", "2")]), [false]);
+    assert_eq!(
+        profile.names("snapshots"),
+        ["sensor-b.json"],
+        "a sensor that vanished takes its reading with it"
+    );
+    std::fs::remove_dir_all(profile.path("snapshots")).unwrap();
+    assert_eq!(pass(&[("sensor-b", "2")]), [true], "the folder is made again");
+    let mut young = SnapshotCache::default();
+    for _ in 0..2 {
+        let mut snapshots = writer.snapshots(&mut young, 0);
+        assert!(!snapshots.write("sensor-b", b"2").unwrap());
+        snapshots.keep(["sensor-b".to_owned()].into()).unwrap();
+        profile.write("snapshots/sensor-b.json", "3");
+        let mut snapshots = writer.snapshots(&mut young, 0);
+        assert!(snapshots.write("sensor-b", b"2").unwrap(), "a folder that changed just now is not trusted");
+    }
 }
 
 #[test]

@@ -34,12 +34,16 @@ pub fn load(profile: &Path, env: &Env) -> Result<Loaded, ConfigError> {
 /// error, never that.
 pub fn load_policy(profile: &Path, level: Level) -> Result<Policy, ConfigError> {
     let file = profile.join(POLICY_FILE);
-    if is_link(&file) {
-        stay_inside(profile, &file)?;
+    let none = Policy { level, ..Policy::default() };
+    match fs::symlink_metadata(&file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(none),
+        Ok(metadata) if metadata.is_symlink() => stay_inside(profile, &file)?,
+        // Opening it tells what is wrong with it.
+        Ok(_) | Err(_) => {}
     }
     match read(&file)? {
         Some(bytes) => policy_from_bytes(&file, &bytes, level).map_err(ConfigError::Policy),
-        None => Ok(Policy { level, ..Policy::default() }),
+        None => Ok(none),
     }
 }
 

@@ -145,7 +145,9 @@ fn unquoted(value: &str) -> &str {
 
 /// How many cheap children run at once: twice the cores.
 pub(crate) fn parallel() -> usize {
-    2 * std::thread::available_parallelism().map_or(1, usize::from)
+    // Finding out takes some twenty system calls, and it does not change while we run.
+    static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    *FOUND.get_or_init(|| 2 * std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 #[cfg(test)]

@@ -228,6 +228,11 @@ impl Sensed {
         self.pass.seen.scope
     }
 
+    /// The workers as the pass saw them, where it ran nothing.
+    pub(crate) fn still(&self) -> Option<&Fleet> {
+        self.pass.tasks.is_empty().then_some(&self.pass.seen.docs.fleet)
+    }
+
     /// Puts together what was seen. Sensors take their time: files, letters and workers are those of now.
     pub(crate) fn conclude(
         self,

@@ -15,7 +15,7 @@ use looop_core::model::plan::{BeatId, Plan};
 use looop_core::world::observation::{Docs, Observation, Scope};
 use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
-use looop_store::{AppendError, Log, Reader, Writer};
+use looop_store::{AppendError, Log, Reader, SnapshotCache, Writer};
 use serde_json::Value;
 
 use super::control::Control;
@@ -45,6 +45,7 @@ pub(crate) struct Driver {
     /// Ends batches early.
     pub(super) brakes: Brakes,
     pub(super) cache: DocsCache,
+    pub(super) snapshots: SnapshotCache,
     /// What the last looks found out.
     pub(super) known: Known,
     /// Sensors whose readings the last pass took anew and that have an interval.
@@ -214,7 +215,11 @@ impl Driver {
     /// Takes in what a pass saw.
     pub(super) fn sensed(&mut self, sensed: Sensed) {
         let open = self.open(BTreeSet::new());
-        let fleet = fleet::look(&self.reader, &mut self.roll);
+        // Where nothing was run no time has passed either.
+        let fleet = match sensed.still() {
+            Some(fleet) => fleet.clone(),
+            None => fleet::look(&self.reader, &mut self.roll),
+        };
         let spends = self.spends(sensed.scope(), &fleet);
         let place = (&self.reader, &mut self.cache);
         let looked = sensed.conclude(place, &self.config, &mut self.known, (fleet, &open));

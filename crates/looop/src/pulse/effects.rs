@@ -152,21 +152,22 @@ impl Driver {
 
     fn snapshots(&mut self, readings: &BTreeMap<String, Reading>) {
         let mut names = BTreeSet::new();
+        let mut problems = Vec::new();
+        let mut snapshots = self.writer.snapshots(&mut self.snapshots, crate::clock::now().wall);
         for (name, reading) in readings {
             let file = if name.starts_with("sys-") { name.clone() } else { format!("sensor-{name}") };
             let Ok(mut bytes) = serde_json::to_vec(reading) else { continue };
             bytes.push(b'\n');
-            let written = self.writer.write_snapshot(&file, &bytes).and_then(|changed| {
+            let written = snapshots.write(&file, &bytes).and_then(|changed| {
                 let date = !changed && self.renewed.contains(name);
                 if date { self.writer.touch_snapshot(&file, crate::clock::now().wall) } else { Ok(()) }
             });
-            if let Err(error) = written {
-                self.warn(&error.text());
-            }
+            problems.extend(written.err());
             names.insert(file);
         }
-        if let Err(error) = self.writer.keep_snapshots(&names) {
-            self.warn(&error.text());
+        problems.extend(snapshots.keep(names).err());
+        for problem in problems {
+            self.warn(&problem.text());
         }
     }
 

@@ -110,6 +110,7 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         brakes: Brakes::default(),
         control,
         cache: DocsCache::default(),
+        snapshots: looop_store::SnapshotCache::default(),
         known: Known::default(),
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
