@@ -5,15 +5,23 @@
 /// list mappings.
 #[cfg(target_os = "linux")]
 pub fn let_go_of_code() {
+    // The code of a running program stays where it is.
+    static CODE: std::sync::OnceLock<Vec<(usize, usize)>> = std::sync::OnceLock::new();
+    for &(from, to) in CODE.get_or_init(mapped_code) {
+        crate::sys::let_go_of_code(from, to);
+    }
+}
+
+/// Where the code of the program is mapped; nowhere if the kernel does not say.
+#[cfg(target_os = "linux")]
+fn mapped_code() -> Vec<(usize, usize)> {
     let (Ok(maps), Ok(image)) =
         (std::fs::read_to_string("/proc/self/maps"), std::fs::read_link("/proc/self/exe"))
     else {
-        return;
+        return Vec::new();
     };
     let image = image.to_string_lossy().into_owned();
-    for (from, to) in maps.lines().filter_map(|line| code_of(line, &image)) {
-        crate::sys::let_go_of_code(from, to);
-    }
+    maps.lines().filter_map(|line| code_of(line, &image)).collect()
 }
 
 /// There is nothing to be done about it here.

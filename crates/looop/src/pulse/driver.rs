@@ -89,8 +89,8 @@ pub(crate) struct Driver {
     pub(super) ending: Option<u64>,
     /// When the first of two interrupts came, by the boot-time clock.
     pub(super) interrupted: Option<u64>,
-    /// Whether what was only needed to start was let go of.
-    pub(super) settled: bool,
+    /// When code was last released, by the boot-time clock.
+    pub(super) released: Option<u64>,
     /// Whether a spinner stands on the terminal's line.
     pub(super) spins: bool,
     /// Which lock file is ours.

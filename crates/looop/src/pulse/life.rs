@@ -10,6 +10,7 @@ use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::{Alarm, Cadence, Ring};
 use looop_core::ledger::entry::{Cause, Line};
 use looop_core::model::plan::Act;
+use looop_core::time::Now;
 use looop_session::host;
 use looop_store::AppendError;
 
@@ -35,6 +36,10 @@ const TWICE: u64 = 3000;
 const END: u64 = 5000;
 /// How often files are looked at where no events can be had, in milliseconds.
 const PEEK: u64 = 2000;
+/// A rest of so many milliseconds is worth releasing code for.
+const LONG_REST: i64 = 10_000;
+/// Between two releases of code lie at least so many milliseconds.
+const RELEASE_GAP: u64 = 1000;
 
 type Step = std::result::Result<(), Halt>;
 
@@ -134,16 +139,13 @@ impl Driver {
             return Ok(());
         }
         self.reap_hosts();
-        if !self.settled && self.engine.looked() > 0 && self.engine.is_idle() {
-            self.settled = true;
-            looop_session::let_go_of_code();
-        }
         let now = clock::now();
         if let Some(cause) = self.alarm.rings(&now) {
             self.alarm = Alarm::default();
             return self.wake(cause, place);
         }
         self.alarm = self.engine.alarm(&self.cadence(), &now);
+        self.release_code(&now);
         if !self.ear.hears_files() {
             self.peek(now.up);
         }
@@ -160,6 +162,17 @@ impl Driver {
             Heard::Stepped => self.wake(Cause::Clock, place),
             Heard::Uprooted => self.check_place(place.0).map_err(Halt::from),
             Heard::Time => Ok(()),
+        }
+    }
+
+    /// Releases the code that the last look needed where the next one is far away: it comes back from the file when it
+    /// runs, and until then the loop takes less memory.
+    fn release_code(&mut self, now: &Now) {
+        let rests = self.engine.looked() > 0 && self.engine.is_idle();
+        let lately = self.released.is_some_and(|at| now.up.saturating_sub(at) < RELEASE_GAP);
+        if rests && !lately && self.alarm.next(now).is_none_or(|next| next.at - now.wall >= LONG_REST) {
+            self.released = Some(now.up);
+            looop_session::let_go_of_code();
         }
     }
 

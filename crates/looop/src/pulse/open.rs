@@ -133,7 +133,7 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         curious: Vec::new(),
         ending: None,
         interrupted: None,
-        settled: false,
+        released: None,
         spins: false,
         lock,
         exited: None,
