@@ -23,6 +23,8 @@ mod rights;
 pub mod undo;
 pub(crate) mod workers;
 
+pub use agent::names_agent;
+
 /// Shortest interval that a decider may ask for.
 const SHORTEST_NUDGE_S: u64 = 5;
 /// Shortest period of a schedule.

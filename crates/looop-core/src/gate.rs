@@ -63,6 +63,8 @@ pub struct Limits {
     pub worker_runners: Vec<String>,
     /// Runners that cost nothing.
     pub free_runners: Vec<String>,
+    /// Runners whose worker command runs no model, as far as its text tells: nothing is reserved for their workers.
+    pub plain_runners: Vec<String>,
     /// Which moves are admitted.
     pub policy: Policy,
     /// Whether what a decider wrote is really confined on this machine.
@@ -90,6 +92,7 @@ impl Default for Limits {
             session_ttl: Duration::from_hours(72),
             worker_runners: Vec::new(),
             free_runners: Vec::new(),
+            plain_runners: Vec::new(),
             policy: Policy { level: Level::Open, ..Policy::default() },
             confines: true,
         }
@@ -138,6 +141,9 @@ pub enum Why {
     Unmetered {
         /// How many in a row.
         runs: u32,
+        /// The decider of the last one.
+        #[serde(default)]
+        decider: String,
     },
     /// The providers of all deciders take no calls.
     Limited {
@@ -185,10 +191,13 @@ impl Why {
             }
             Self::DecidesPerHour { cap } => format!("{cap} decides in the last hour, which is the cap"),
             Self::Purse { reason } | Self::NothingReady { reason } => reason.clone(),
-            Self::Unmetered { runs } => format!(
-                "{runs} decides in a row left no receipt, so that the cap cannot be kept; set the runner's cost to where \
-                 its output says the dollars, or to \"free\""
-            ),
+            Self::Unmetered { runs, decider } => {
+                let name = if decider.is_empty() { "<name>" } else { decider };
+                format!(
+                    "{runs} decides in a row reported no cost, so looop cannot keep max_daily_usd; set \
+                     runners.{name}.cost to where the output says the dollars, or to \"free\""
+                )
+            }
             Self::Limited { until } => {
                 format!("the provider takes no calls until {}", minute_text(*until, &now.zone))
             }

@@ -102,13 +102,9 @@ fn of_ask(id: &str, ask: &AskRecord) -> Need {
 
 fn purse(ledger: &Ledger) -> Option<(String, Need)> {
     let message = match &ledger.skipped.as_ref()?.why {
-        Why::Purse { reason } => {
-            let key =
-                if reason.contains("today's") { "max_daily_usd in the configuration" } else { "looop why" };
-            format!("the budget stops deciding: {reason} ({key})")
-        }
-        Why::Unmetered { runs } => {
-            format!("{runs} decides in a row left no receipt, and deciding stops (looop why)")
+        Why::Purse { reason } => format!("the budget stops deciding: {reason}"),
+        Why::Unmetered { runs, .. } => {
+            format!("{runs} decides in a row reported no cost, and deciding stops (looop why)")
         }
         Why::Stopping
         | Why::Paused { .. }

@@ -1,7 +1,9 @@
 //! The purse: what may be spent before anything that costs is started, and what it settles at.
 //!
-//! Before a start, what was settled today, what is set aside for all that runs, and what the start itself may cost must
-//! stay within the cap. All sums are whole millionths of a dollar. Nothing here is remembered outside the ledger.
+//! Three amounts are kept apart. *Spent* is what a report accounts for. *Reserved* is what all that runs may still cost.
+//! *Unreported* is what was reserved for something that ended without a report: it may have been spent. Before a start,
+//! the three together, with what the start itself may cost, must stay within the cap. All sums are whole millionths of a
+//! dollar. Nothing here is remembered outside the ledger.
 
 use std::time::Duration;
 
@@ -32,10 +34,14 @@ pub struct Balance {
     pub day: String,
     /// Whether that day lies ahead of the calendar, which went back.
     pub ahead: bool,
-    /// Dollars that were settled on it.
-    pub settled: Micros,
-    /// Dollars that are set aside for what runs.
-    pub open: Micros,
+    /// Dollars that were spent on it, as reported.
+    pub spent: Micros,
+    /// Dollars that were reserved for what ended on it without a report.
+    pub unreported: Micros,
+    /// The runner for which that last happened; empty for a command of a worker's own.
+    pub unreported_by: Option<String>,
+    /// Dollars that are reserved for what runs.
+    pub reserved: Micros,
     /// Tokens of the day.
     pub tokens: u64,
     /// Decides of the day.
@@ -43,6 +49,16 @@ pub struct Balance {
 }
 
 impl Balance {
+    /// What is settled: spent, or reserved and not reported.
+    pub fn settled(&self) -> Micros {
+        self.spent.saturating_add(self.unreported)
+    }
+
+    /// What counts against the cap.
+    pub fn counted(&self) -> Micros {
+        self.settled().saturating_add(self.reserved)
+    }
+
     /// That another day than that of the calendar counts, where that is so.
     fn day_text(&self) -> String {
         if !self.ahead {
@@ -58,8 +74,9 @@ pub fn balance(ledger: &Ledger, now: &Now) -> Balance {
     let is_old = |spent: &&DaySpend| spent.since.as_ref().is_some_and(|since| now.since(since) >= LONGEST);
     let spent = ledger.spend.get(&day).filter(|spent| !is_old(spent)).cloned().unwrap_or_default();
     let ahead = day != now.day();
-    let DaySpend { spent: settled, tokens, decides, .. } = spent;
-    Balance { settled, open: open(ledger), tokens, decides, ahead, day }
+    let DaySpend { spent, unreported, unreported_by, tokens, decides, .. } = spent;
+    let (spent, reserved) = (spent.saturating_sub(unreported), open(ledger));
+    Balance { day, ahead, spent, unreported, unreported_by, reserved, tokens, decides }
 }
 
 /// The day that spend counts for. Days do not go back: a clock set back, or a journey west, keeps counting on the
@@ -93,21 +110,35 @@ fn open_for(ledger: &Ledger, counts: impl Fn(Option<&str>) -> bool) -> Micros {
 
 /// All that a worker may cost, further allowances included.
 pub fn granted(record: &WorkerRecord) -> Micros {
-    let times = u64::from(record.account.grants).saturating_add(1);
-    Micros::new(record.allowance.reserved().get().saturating_mul(times))
+    times(record, record.allowance.bound())
 }
 
-/// What of a worker's allowance is not settled yet.
+/// All that is reserved for a worker until it ends, further allowances included.
+fn reserved(record: &WorkerRecord) -> Micros {
+    times(record, record.allowance.reserved())
+}
+
+fn times(record: &WorkerRecord, amount: Micros) -> Micros {
+    let times = u64::from(record.account.grants).saturating_add(1);
+    Micros::new(amount.get().saturating_mul(times))
+}
+
+/// What of a worker's reservation is not settled yet.
 pub fn left(record: &WorkerRecord) -> Micros {
     if record.account.closed {
         return Micros::ZERO;
     }
-    granted(record).saturating_sub(record.account.charged.usd)
+    reserved(record).saturating_sub(record.account.charged.usd)
+}
+
+/// What was reserved for a worker that has ended and that no report accounts for.
+pub fn unreported(record: &WorkerRecord) -> Micros {
+    record.account.charged.usd.saturating_sub(record.account.used().usd)
 }
 
 /// Whether a worker has used more than it may.
 pub fn is_over(record: &WorkerRecord) -> bool {
-    let bounded = record.allowance.reserved() > Micros::ZERO;
+    let bounded = record.allowance.bound() > Micros::ZERO;
     bounded && record.account.used().usd > granted(record)
 }
 
@@ -187,7 +218,7 @@ pub fn worker(
 ) -> Result<(), String> {
     let own = match allowance {
         Allowance::Nothing => return Ok(()),
-        Allowance::Free => return tokens(&balance(ledger, now), limits),
+        Allowance::Free | Allowance::Reported(_) => return tokens(&balance(ledger, now), limits),
         Allowance::Paid(own) => own,
     };
     let balance = balance(ledger, now);
@@ -199,14 +230,18 @@ pub fn worker(
 
 /// Why the budget of a goal allows no further worker, if it does not.
 pub fn over_budget(ledger: &Ledger, own: Micros, (goal, budget): (&str, Micros)) -> Option<String> {
-    let spent = ledger.goals.get(goal).map_or(Micros::ZERO, |record| record.spent);
+    let record = ledger.goal(goal);
     let open = open_for(ledger, |other| other == Some(goal));
-    if fits(spent.saturating_add(open), own, budget) {
+    if fits(record.spent.saturating_add(open), own, budget) {
         return None;
     }
-    let aside = aside(open);
+    let spent = record.spent.saturating_sub(record.unreported);
+    let rest = besides(record.unreported, open);
+    let by = ledger.spend.values().rev().find_map(|day| day.unreported_by.as_deref());
+    let report = by.filter(|_| record.unreported > Micros::ZERO).map(how_to_report);
+    let report = report.map_or_else(String::new, |how| format!("; {how}"));
     Some(format!(
-        "{spent} of the {budget} of goal {goal} is spent{aside}, and one more worker may cost {own}"
+        "{spent} of the {budget} of goal {goal} is spent{rest}, and one more worker may cost {own}{report}"
     ))
 }
 
@@ -217,22 +252,46 @@ fn fits(used: Micros, own: Micros, cap: Micros) -> bool {
 
 fn within(balance: &Balance, limits: &Limits, (own, what): (Micros, &str)) -> Result<(), String> {
     let Some(cap) = limits.daily_usd else { return Ok(()) };
-    if fits(balance.settled.saturating_add(balance.open), own, cap) {
+    if fits(balance.counted(), own, cap) {
         return Ok(());
     }
-    let (settled, aside, day) = (balance.settled, aside(balance.open), balance.day_text());
-    Err(format!("{settled} of today's {cap} is spent{aside}, and {what}{day}"))
+    let (spent, rest) = (balance.spent, besides(balance.unreported, balance.reserved));
+    let by = balance.unreported_by.as_deref().filter(|_| balance.unreported > Micros::ZERO);
+    let report = by.map_or_else(String::new, |runner| format!("; {}", how_to_report(runner)));
+    let day = balance.day_text();
+    Err(format!(
+        "{spent} of today's {cap} is spent{rest}, and {what} (max_daily_usd sets the cap{report}){day}"
+    ))
 }
 
-fn aside(open: Micros) -> String {
-    if open == Micros::ZERO { String::new() } else { format!(", {open} is set aside for what runs") }
+/// What counts against a cap besides what was spent.
+fn besides(unreported: Micros, reserved: Micros) -> String {
+    let mut text = String::new();
+    if unreported > Micros::ZERO {
+        text = format!(", {unreported} was reserved and not reported");
+    }
+    if reserved > Micros::ZERO {
+        text = format!("{text}, {reserved} is reserved for what runs");
+    }
+    text
+}
+
+/// How it comes that no report is missing.
+pub fn how_to_report(runner: &str) -> String {
+    if runner.is_empty() {
+        return "looop cost record in the worker reports what it spends".to_owned();
+    }
+    format!(
+        "runners.{runner}.cost = \"free\" says that {runner} costs nothing, looop cost record what it spends"
+    )
 }
 
 fn tokens(balance: &Balance, limits: &Limits) -> Result<(), String> {
     match limits.daily_tokens.filter(|cap| balance.tokens >= *cap) {
         None => Ok(()),
         Some(cap) => {
-            Err(format!("{} of today's {cap} tokens are used{}", balance.tokens, balance.day_text()))
+            let (used, day) = (balance.tokens, balance.day_text());
+            Err(format!("{used} of today's {cap} tokens are used (max_daily_tokens sets the cap){day}"))
         }
     }
 }
@@ -241,11 +300,11 @@ fn tokens(balance: &Balance, limits: &Limits) -> Result<(), String> {
 fn unmetered(ledger: &Ledger, limits: &Limits) -> Option<Why> {
     let found = ledger.unmetered.as_ref().filter(|found| found.config == Some(limits.config))?;
     let stops = limits.daily_usd.is_some() && found.runs >= UNMETERED;
-    stops.then_some(Why::Unmetered { runs: found.runs })
+    stops.then(|| Why::Unmetered { runs: found.runs, decider: found.decider.clone() })
 }
 
-/// Settles the decide under way: a receipt counts as it is, one that is a lower bound at least as much as was set
-/// aside, and without one all that was set aside counts.
+/// Settles the decide under way: a receipt counts as it is, one that is a lower bound at least as much as was reserved,
+/// and without one all that was reserved counts. What the receipt does not account for is marked as unreported.
 pub fn settle(ledger: &Ledger, (receipt, unpriced): (Option<&Spend>, Option<&Spend>), now: &Now) -> Spend {
     let day = today(ledger, now);
     let deciding = ledger.deciding.as_ref();
@@ -257,14 +316,17 @@ pub fn settle(ledger: &Ledger, (receipt, unpriced): (Option<&Spend>, Option<&Spe
         // Tokens without a price are no receipt, but what is known of them counts, and so do the dollars beyond.
         let known = unpriced.cloned().unwrap_or_default();
         let usd = if free { Micros::ZERO } else { reserved.max(known.micros()) };
-        return Spend { day, usd: usd.dollars(), source: source.to_owned(), runner, ..known };
+        let unreported = (!free).then(|| usd.saturating_sub(known.micros()).dollars());
+        let (usd, source) = (usd.dollars(), source.to_owned());
+        return Spend { day, usd, source, runner, unreported_usd: unreported, ..known };
     };
     let mut spend = Spend { day, ..receipt.clone() };
     if spend.source.ends_with(AT_LEAST) && spend.micros() < reserved {
+        spend.unreported_usd = Some(reserved.saturating_sub(spend.micros()).dollars());
         spend.usd = reserved.dollars();
     }
     if free {
-        spend.usd = 0.0;
+        (spend.usd, spend.unreported_usd) = (0.0, None);
     }
     if spend.runner.is_empty() {
         spend.runner = runner;

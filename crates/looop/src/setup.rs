@@ -5,7 +5,7 @@ use looop_core::gate::Limits;
 use looop_core::meter::Micros;
 use looop_core::model::digest::Digest;
 
-use crate::config::{Config, Cost, Decider, Runner};
+use crate::config::{Config, Cost, Decider, Runner, calls_no_model};
 
 /// What the engine is set up with.
 pub(crate) fn setup(config: &Config) -> Setup {
@@ -44,6 +44,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
         session_ttl: config.session_ttl,
         worker_runners: worker_runners(config),
         free_runners: free_runners(config),
+        plain_runners: plain_runners(config),
         policy: config.policy.clone(),
         // The loop tries it out; whoever only looks does not.
         confines: true,
@@ -62,6 +63,15 @@ fn worker_runners(config: &Config) -> Vec<String> {
 fn free_runners(config: &Config) -> Vec<String> {
     let free = config.runners.iter().filter(|(_, runner)| runner.cost == Cost::Free);
     free.map(|(name, _)| name.to_string()).collect()
+}
+
+/// The runners whose workers run no model, as far as that can be read off their command.
+fn plain_runners(config: &Config) -> Vec<String> {
+    let plain = config.runners.iter().filter(|(_, runner)| {
+        let command = runner.interactive.as_ref().filter(|_| runner.cost == Cost::ByFormat);
+        command.is_some_and(|command| calls_no_model(command.as_str()))
+    });
+    plain.map(|(name, _)| name.to_string()).collect()
 }
 
 fn money(usd: crate::config::Usd) -> Micros {

@@ -9,7 +9,7 @@ const BEFORE: [&str; 13] = [
 ];
 
 /// Whether a shell command runs one of the known agents, as far as that can be read off it.
-pub(crate) fn names_agent(command: &str) -> bool {
+pub fn names_agent(command: &str) -> bool {
     command.split([';', '|', '&', '(', ')', '{', '}', '\n', '`', '\'', '"']).any(|piece| {
         let is_setting = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
         let mut words = piece.split_whitespace();

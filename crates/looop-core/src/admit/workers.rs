@@ -28,9 +28,15 @@ pub(crate) fn allowance(limits: &Limits, runner: Option<&str>, command: Option<&
     if runner.is_none() && command.is_some_and(|command| !names_agent(command)) {
         return Allowance::Nothing;
     }
-    let free = chosen(limits, runner, command)
-        .is_some_and(|runner| limits.free_runners.iter().any(|free| free == runner));
-    if free { Allowance::Free } else { Allowance::Paid(limits.worker_usd) }
+    let chosen = chosen(limits, runner, command);
+    let is_in = |list: &[String]| chosen.is_some_and(|runner| list.iter().any(|known| known == runner));
+    if is_in(&limits.free_runners) {
+        Allowance::Free
+    } else if is_in(&limits.plain_runners) && command.is_none_or(|command| !names_agent(command)) {
+        Allowance::Reported(limits.worker_usd)
+    } else {
+        Allowance::Paid(limits.worker_usd)
+    }
 }
 
 /// The runner that a worker is started with: the one that is named, else the first, unless it has a command of its own.
@@ -159,7 +165,7 @@ pub(crate) fn over_budget(ledger: &Ledger, docs: &Docs, limits: &Limits, goal: &
         Allowance::Paid(own) if !limits.worker_runners.is_empty() => {
             purse::over_budget(ledger, own, (goal, budget))
         }
-        Allowance::Paid(_) | Allowance::Free | Allowance::Nothing => None,
+        Allowance::Paid(_) | Allowance::Reported(_) | Allowance::Free | Allowance::Nothing => None,
     }
 }
 

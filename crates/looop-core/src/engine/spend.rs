@@ -11,6 +11,7 @@ use crate::admit::workers::{budget, over_budget};
 use crate::ledger::entry::Entry;
 use crate::ledger::state::WorkerRecord;
 use crate::model::goal;
+use crate::model::money::Allowance;
 use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::outcome::Outcome;
@@ -134,7 +135,12 @@ impl Engine {
     /// Whether there is money for a further allowance of a worker.
     fn affords(&self, record: &WorkerRecord, docs: &Docs, now: &Now) -> Result<(), String> {
         let goal = record.goal.as_deref().map(|goal| (goal, budget(&self.ledger, docs, goal)));
-        purse::worker(&self.ledger, &self.setup.limits, record.allowance, goal, now)
+        // One that nothing is reserved for has spent all the same.
+        let further = match record.allowance {
+            Allowance::Reported(bound) => Allowance::Paid(bound),
+            same @ (Allowance::Nothing | Allowance::Free | Allowance::Paid(_)) => same,
+        };
+        purse::worker(&self.ledger, &self.setup.limits, further, goal, now)
     }
 
     /// What is to be done about a worker that passed its allowance: to ask, or to end it.
@@ -155,7 +161,7 @@ impl Engine {
     fn question(&self, session: &str, record: &WorkerRecord, docs: &Docs, now: &Now) -> (Plan, String) {
         let (used, granted) = (record.account.used().usd, purse::granted(record));
         let why = format!("{session} has spent {used} of its {granted}");
-        let more = record.allowance.reserved();
+        let more = record.allowance.bound();
         let cannot = match (record.account.said.as_deref().and_then(consent), self.affords(record, docs, now))
         {
             (Some(true), Err(reason)) => format!(" You said {CONTINUE}, but {reason}: raise the cap first."),

@@ -160,6 +160,10 @@ pub struct Spend {
     /// The runner, where it is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub runner: String,
+    /// Of the dollars, those that no report accounts for: they were reserved, may have been spent, and count. Entries of
+    /// earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreported_usd: Option<f64>,
 }
 
 /// The source of what is settled without a receipt.
@@ -175,6 +179,33 @@ impl Spend {
     /// The dollars, exact. What is no amount counts as everything there is.
     pub fn micros(&self) -> Micros {
         Micros::from_dollars(self.usd).unwrap_or(Micros::new(u64::MAX))
+    }
+
+    /// Of the dollars, those that no report accounts for. An entry of an earlier version says so by its source only.
+    pub fn unreported(&self) -> Micros {
+        match self.unreported_usd {
+            Some(usd) => Micros::from_dollars(usd).unwrap_or(self.micros()).min(self.micros()),
+            None if self.source == RESERVED => self.micros(),
+            None => Micros::ZERO,
+        }
+    }
+
+    /// Of the dollars, those that a report accounts for.
+    pub fn reported(&self) -> Micros {
+        self.micros().saturating_sub(self.unreported())
+    }
+
+    /// What it says in words, if it is about dollars.
+    pub fn text(&self) -> Option<String> {
+        let (reported, unreported, source) = (self.reported(), self.unreported(), &self.source);
+        match (reported > Micros::ZERO, unreported > Micros::ZERO) {
+            (false, false) => None,
+            (true, false) => Some(format!("spent {reported} ({source})")),
+            (false, true) => Some(format!("reported no cost; {unreported} was reserved and counts")),
+            (true, true) => Some(format!(
+                "spent {reported} ({source}); {unreported} more was reserved and not reported, and counts"
+            )),
+        }
     }
 
     /// All tokens that a model read or wrote.

@@ -264,6 +264,9 @@ pub struct Unmetered {
     pub runs: u32,
     /// The configuration that they ran with.
     pub config: Option<Digest>,
+    /// The decider of the last one.
+    #[serde(default)]
+    pub decider: String,
 }
 
 /// A decider whose provider takes no calls for a while.
@@ -364,8 +367,10 @@ pub struct GoalRecord {
     pub ask: Option<String>,
     /// The body whose recipe a person did not consent to.
     pub declined: Option<Digest>,
-    /// What it has cost in all.
+    /// What counts against its budget: what it has cost, and what was reserved for it and not reported.
     pub spent: Micros,
+    /// Of that, what was reserved and not reported.
+    pub unreported: Micros,
     /// The budget that a person gave it, where a decider has rewritten it since.
     pub budget: Option<Micros>,
     /// Why no worker is started for it, where its budget does not allow one.
@@ -429,8 +434,13 @@ pub struct Skip {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "StoredDay")]
 pub struct DaySpend {
-    /// Dollars.
+    /// Dollars that count against the cap: what was spent, and what was reserved and not reported.
     pub spent: Micros,
+    /// Of these, the dollars that were reserved and not reported.
+    pub unreported: Micros,
+    /// The runner for which dollars were last reserved and not reported; empty for a command of a worker's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unreported_by: Option<String>,
     /// Tokens, read and written.
     pub tokens: u64,
     /// Decides.
@@ -446,6 +456,8 @@ pub struct DaySpend {
 struct StoredDay {
     usd: f64,
     spent: Option<Micros>,
+    unreported: Micros,
+    unreported_by: Option<String>,
     tokens: u64,
     decides: u64,
     since: Option<Stamp>,
@@ -453,9 +465,9 @@ struct StoredDay {
 
 impl From<StoredDay> for DaySpend {
     fn from(stored: StoredDay) -> Self {
-        let StoredDay { usd, spent, tokens, decides, since } = stored;
+        let StoredDay { usd, spent, unreported, unreported_by, tokens, decides, since } = stored;
         let spent = spent.or_else(|| Micros::from_dollars(usd)).unwrap_or_default();
-        Self { spent, tokens, decides, since }
+        Self { spent, unreported, unreported_by, tokens, decides, since }
     }
 }
 

@@ -16,6 +16,9 @@ pub enum Allowance {
     Free,
     /// It runs a model, and this much is set aside for it; nothing where there is no bound.
     Paid(Micros),
+    /// The command of its runner runs no model that is known of. Nothing is set aside; what is reported counts, and it is
+    /// stopped if that passes this bound.
+    Reported(Micros),
 }
 
 impl Allowance {
@@ -27,8 +30,16 @@ impl Allowance {
     /// What is set aside.
     pub fn reserved(self) -> Micros {
         match self {
-            Self::Nothing | Self::Free => Micros::ZERO,
+            Self::Nothing | Self::Free | Self::Reported(_) => Micros::ZERO,
             Self::Paid(reserved) => reserved,
+        }
+    }
+
+    /// What it may spend before it is stopped; nothing where there is no bound.
+    pub fn bound(self) -> Micros {
+        match self {
+            Self::Nothing | Self::Free => Micros::ZERO,
+            Self::Paid(bound) | Self::Reported(bound) => bound,
         }
     }
 }

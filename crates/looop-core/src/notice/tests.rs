@@ -90,12 +90,7 @@ fn each_need_says_who_wants_what_and_what_to_do() {
         (vec![asked("a", "t~1", AskKind::Question), Entry::Dismissed { ask: "a".into() }], vec![]),
         (
             vec![no_money()],
-            vec![(
-                "purse",
-                "purse",
-                "",
-                "the budget stops deciding: $9.50 of today's $10.00 is spent (max_daily_usd in the configuration)",
-            )],
+            vec![("purse", "purse", "", "the budget stops deciding: $9.50 of today's $10.00 is spent")],
         ),
         (vec![no_money(), skipped(Why::Unchanged)], vec![]),
         (vec![failed(), failed()], vec![]),

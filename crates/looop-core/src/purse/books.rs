@@ -1,7 +1,7 @@
 //! Keeping the accounts of workers: what letters and their agents' files add, and what their end settles.
 
-use super::{granted, today};
-use crate::ledger::entry::{AT_LEAST, Entry, RESERVED, Spend};
+use super::{reserved, today};
+use crate::ledger::entry::{AT_LEAST, Entry, FREE, RESERVED, Spend};
 use crate::ledger::state::{Account, Ledger, WorkerRecord};
 use crate::meter::{Metered, Micros};
 use crate::model::letter::Expense;
@@ -73,13 +73,23 @@ pub fn looked(
     if counts.is_nothing() && !closes {
         return None;
     }
+    // What the reports account for is spent; what closing adds to that was reserved and not reported.
+    let unreported = settled.usd.saturating_sub(used.usd).min(counts.usd);
+    let unreported = (unreported > Micros::ZERO).then(|| unreported.dollars());
     let source = source(record, (account.by_agent(), partial), seen);
     let model = seen.and_then(|seen| seen.usage().model.clone()).unwrap_or_default();
     let runner = runner(ledger, fleet, session).unwrap_or_default();
     Some(Entry::Spent {
         session: session.to_owned(),
         goal: record.goal.clone(),
-        spend: Spend { day: today(ledger, now), source, model, runner, ..counts.spend() },
+        spend: Spend {
+            day: today(ledger, now),
+            source,
+            model,
+            runner,
+            unreported_usd: unreported,
+            ..counts.spend()
+        },
         letter: None,
         recorded: account.recorded,
         metered,
@@ -97,14 +107,14 @@ pub fn is_open(record: &WorkerRecord) -> bool {
 /// was set aside.
 fn last(record: &WorkerRecord, account: &Account, partial: bool) -> Micros {
     let used = account.used().usd;
-    if account.by_agent().is_nothing() || partial { used.max(granted(record)) } else { used }
+    if account.by_agent().is_nothing() || partial { used.max(reserved(record)) } else { used }
 }
 
 fn source(record: &WorkerRecord, (used, partial): (Used, bool), seen: Option<&Metered>) -> String {
     let known = match seen {
         Some(seen) if !Used::of(seen.usage()).is_nothing() => seen.usage().source.to_string(),
         _ if !record.account.recorded.is_nothing() => RECORDED.to_owned(),
-        _ if record.allowance == Allowance::Free => crate::ledger::entry::FREE.to_owned(),
+        _ if matches!(record.allowance, Allowance::Free | Allowance::Reported(_)) => FREE.to_owned(),
         _ => RESERVED.to_owned(),
     };
     if partial && !used.is_nothing() { format!("{known}{AT_LEAST}") } else { known }
@@ -118,6 +128,7 @@ pub fn unknown(ledger: &Ledger, plan: &Plan, now: &Now) -> Option<Entry> {
         day: today(ledger, now),
         usd: reserved.dollars(),
         source: RESERVED.to_owned(),
+        unreported_usd: Some(reserved.dollars()),
         runner: plan.act.runner().unwrap_or_default().to_owned(),
         ..Spend::default()
     };

@@ -1,5 +1,6 @@
 //! The purse: what is within a cap, which day it is, and what settles at what.
 
+mod unreported;
 mod workers;
 
 use jiff::tz::TimeZone;
@@ -80,7 +81,7 @@ fn settled_and_open_and_its_own_stay_within_the_cap() {
         record.account.closed = true;
         record
     };
-    let table = [
+    let table = vec![
         ("nothing spent", spent(TODAY, 0), true),
         ("exactly the cap", spent(TODAY, 800), true),
         ("a millionth beyond", spent(TODAY, 801), false),
@@ -110,13 +111,15 @@ fn a_refusal_names_what_is_spent_what_is_open_the_cap_and_the_price() {
     let says = |reason: &str| Err(Why::Purse { reason: reason.to_owned() });
     assert_eq!(
         refusal(&spent(TODAY, 950)),
-        says("$9.50 of today's $10.00 is spent, and one more decide may cost $1.00")
+        says(
+            "$9.50 of today's $10.00 is spent, and one more decide may cost $1.00 (max_daily_usd sets the cap)"
+        )
     );
     let busy = with_worker(spent(TODAY, 750), "w~1", paid_worker(200));
     assert_eq!(
         refusal(&busy),
         says(
-            "$7.50 of today's $10.00 is spent, $2.00 is set aside for what runs, and one more decide may cost $1.00"
+            "$7.50 of today's $10.00 is spent, $2.00 is reserved for what runs, and one more decide may cost $1.00 (max_daily_usd sets the cap)"
         )
     );
 }
@@ -157,11 +160,14 @@ fn sums_at_the_edge_of_what_a_number_holds_are_refused_and_do_not_wrap() {
 #[test]
 fn three_decides_without_a_receipt_stop_the_next_until_the_configuration_changes() {
     let config = Some(limits().config);
-    let ledger = |runs| Ledger { unmetered: Some(Unmetered { runs, config }), ..Ledger::default() };
+    let ledger = |runs| Ledger {
+        unmetered: Some(Unmetered { runs, config, decider: "claude".to_owned() }),
+        ..Ledger::default()
+    };
     let capped = capped(1000, 1);
     assert!(decide(&ledger(2), &capped, Fee::Usual, &noon()).is_ok());
     let why = decide(&ledger(3), &capped, Fee::Usual, &noon());
-    assert_eq!(why, Err(Why::Unmetered { runs: 3 }));
+    assert_eq!(why, Err(Why::Unmetered { runs: 3, decider: "claude".to_owned() }));
     assert!(why.unwrap_err().text(&noon()).contains("cost"));
     assert!(decide(&ledger(3), &capped, Fee::Free, &noon()).is_ok(), "a free decider");
     assert!(decide(&ledger(3), &limits(), Fee::Usual, &noon()).is_ok(), "no cap");
@@ -214,7 +220,7 @@ fn midnight_is_the_persons_and_a_journey_west_does_not_fill_the_purse() {
 fn a_decide_over_midnight_is_set_aside_on_both_days_and_settles_on_the_second() {
     let ledger = with_open(spent(TODAY, 900), 100, false);
     let tomorrow = Now { wall: noon().wall + 86_400_000, ..noon() };
-    assert_eq!(balance(&ledger, &tomorrow).open, cents(100));
+    assert_eq!(balance(&ledger, &tomorrow).reserved, cents(100));
     assert_eq!(settle(&ledger, (None, None), &tomorrow).day, "2027-01-15");
 }
 
@@ -228,6 +234,7 @@ fn receipt(usd: f64, source: &str) -> Spend {
         tokens_cached: 1,
         model: "big".into(),
         runner: String::new(),
+        unreported_usd: None,
     }
 }
 
@@ -258,7 +265,7 @@ fn what_a_decide_settles_at_by_table() {
 fn what_earlier_versions_stored_is_read() {
     let old = json!({"spend": {TODAY: {"usd": 0.300_000_000_000_000_04, "tokens": 7, "decides": 2}}});
     let ledger: Ledger = serde_json::from_value(old).unwrap();
-    let day = DaySpend { spent: Micros::new(300_000), tokens: 7, decides: 2, since: None };
+    let day = DaySpend { spent: Micros::new(300_000), tokens: 7, decides: 2, ..DaySpend::default() };
     assert_eq!(ledger.spend[TODAY], day);
     let stored = serde_json::to_string(&ledger).unwrap();
     assert_eq!(serde_json::from_str::<Ledger>(&stored).unwrap(), ledger);
@@ -299,7 +306,9 @@ fn a_call_sets_its_own_bound_aside_and_is_not_made_where_a_decide_may_not_cost_t
     );
     let off = capped(1000, 0);
     assert_eq!(decide(&spent(TODAY, 0), &off, call(1_000_001), &noon()), Ok(Micros::new(1_000_001)));
-    let poor = says("$9.99 of today's $10.00 is spent, and one more decide may cost up to $0.02");
+    let poor = says(
+        "$9.99 of today's $10.00 is spent, and one more decide may cost up to $0.02 (max_daily_usd sets the cap)",
+    );
     for bound in [10_001, 12_000, 20_000] {
         assert_eq!(
             decide(&spent(TODAY, 999), &limits, call(bound), &noon()),
@@ -337,7 +346,7 @@ fn a_day_that_was_ahead_is_held_for_a_day_of_the_boot_clock_and_why_says_so() {
         spend: Some(Spend { day: "2027-01-19".into(), usd: 1.0, ..Spend::default() }),
     };
     apply(&mut ledger, &later.stamp(), &again);
-    assert_eq!(balance(&ledger, &later).settled, cents(100), "and begins with nothing");
+    assert_eq!(balance(&ledger, &later).settled(), cents(100), "and begins with nothing");
 }
 
 #[test]
@@ -375,8 +384,13 @@ fn what_made_no_call_costs_nothing_and_is_no_unmetered_run() {
         until: None,
     };
     let config = Some(limits().config);
-    let mut ledger = Ledger { unmetered: Some(Unmetered { runs: 2, config }), ..ledger };
+    let mut ledger =
+        Ledger { unmetered: Some(Unmetered { runs: 2, config, decider: String::new() }), ..ledger };
     apply(&mut ledger, &noon().stamp(), &failed(settled));
-    assert_eq!(ledger.unmetered, Some(Unmetered { runs: 2, config }), "it neither counts nor excuses");
-    assert_eq!((balance(&ledger, &noon()).settled, open(&ledger)), (Micros::ZERO, Micros::ZERO));
+    assert_eq!(
+        ledger.unmetered,
+        Some(Unmetered { runs: 2, config, decider: String::new() }),
+        "it neither counts nor excuses"
+    );
+    assert_eq!((balance(&ledger, &noon()).settled(), open(&ledger)), (Micros::ZERO, Micros::ZERO));
 }

@@ -21,8 +21,10 @@ pub struct Item {
     pub model: Option<String>,
     /// The worker; none for a decide.
     pub worker: Option<String>,
-    /// Dollars.
+    /// Dollars that were spent, as reported.
     pub usd: Micros,
+    /// Dollars that were reserved and not reported.
+    pub unreported: Micros,
     /// Tokens read.
     pub tokens_in: u64,
     /// Tokens written.
@@ -76,8 +78,10 @@ impl By {
 pub struct Sum {
     /// Of what.
     pub name: String,
-    /// Dollars.
+    /// Dollars that were spent, as reported.
     pub usd: f64,
+    /// Dollars that were reserved and not reported.
+    pub unreported_usd: f64,
     /// Tokens read.
     pub tokens_in: u64,
     /// Tokens written.
@@ -88,21 +92,30 @@ pub struct Sum {
     pub count: u64,
     #[serde(skip)]
     micros: Micros,
+    #[serde(skip)]
+    unreported: Micros,
 }
 
 impl Sum {
     fn add(&mut self, item: &Item) {
         self.micros = self.micros.saturating_add(item.usd);
         self.usd = self.micros.dollars();
+        self.unreported = self.unreported.saturating_add(item.unreported);
+        self.unreported_usd = self.unreported.dollars();
         self.tokens_in = self.tokens_in.saturating_add(item.tokens_in);
         self.tokens_out = self.tokens_out.saturating_add(item.tokens_out);
         self.tokens_cached = self.tokens_cached.saturating_add(item.tokens_cached);
         self.count += 1;
     }
 
-    /// The dollars, exact.
+    /// The dollars that were spent, exact.
     pub fn spent(&self) -> Micros {
         self.micros
+    }
+
+    /// The dollars that were reserved and not reported, exact.
+    pub fn unreported(&self) -> Micros {
+        self.unreported
     }
 
     /// All tokens.
@@ -124,6 +137,8 @@ pub struct Report {
     pub groups: Vec<Sum>,
     /// The sum of all.
     pub total: Sum,
+    /// Dollars that are reserved for what runs now.
+    pub reserved_usd: f64,
 }
 
 /// Collects the spends of a log, append by append.
@@ -168,7 +183,8 @@ fn of_spend(spend: &Spend, goal: Option<String>, worker: Option<String>, decider
         runner: known(&spend.runner).or(decider),
         model: known(&spend.model),
         worker,
-        usd: spend.micros(),
+        usd: spend.reported(),
+        unreported: spend.unreported(),
         tokens_in: spend.tokens_in,
         tokens_out: spend.tokens_out,
         tokens_cached: spend.tokens_cached,
@@ -187,10 +203,11 @@ pub fn report(items: &[Item], since: Option<&str>, by: By) -> Report {
     let mut groups: Vec<Sum> = groups.into_values().collect();
     if by != By::Day {
         groups.sort_by(|one, other| {
-            (other.micros, other.tokens()).cmp(&(one.micros, one.tokens())).then(one.name.cmp(&other.name))
+            let weight = |sum: &Sum| (sum.micros, sum.unreported, sum.tokens());
+            weight(other).cmp(&weight(one)).then(one.name.cmp(&other.name))
         });
     }
-    Report { v: 1, since: since.map(str::to_owned), by, groups, total }
+    Report { v: 1, since: since.map(str::to_owned), by, groups, total, reserved_usd: 0.0 }
 }
 
 /// A bar of so many eighths of a cell.

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::ledger::entry::{Cause, Entry, Line, Spend};
+use crate::meter::Micros;
 use crate::model::letter::AskKind;
 use crate::model::outcome::Outcome;
 use crate::model::plan::BeatId;
@@ -209,8 +210,7 @@ fn of_worker(entry: &Entry) -> Option<Named> {
         let fields = json!({"state": state.word(), "exit_code": state.exit_code(), "text": state.text()});
         ("worker_ended", with(of(session), fields))
     } else if let Entry::Spent { session, goal, spend, .. } = entry {
-        let spend = serde_json::to_value(spend).unwrap_or_default();
-        ("spend", with(with(of(session), json!({"goal": goal})), spend))
+        ("spend", with(with(of(session), json!({"goal": goal})), money(spend)))
     } else if let Entry::Granted { session, grants } = entry {
         ("granted", with(of(session), json!({"grants": grants})))
     } else if let Entry::Verified { session, pass, text } = entry {
@@ -254,7 +254,15 @@ fn started(beat: BeatId, cause: Cause, changes: &[Change]) -> Named {
 }
 
 fn spent(beat: BeatId, spend: &Spend) -> Named {
-    let mut fields = serde_json::to_value(spend).unwrap_or_default();
+    let mut fields = money(spend);
     fields["beat"] = json!(beat);
     ("spend", fields)
+}
+
+/// A spend with the dollars that were reported, and those that were reserved and not reported, apart.
+fn money(spend: &Spend) -> Value {
+    let unreported = spend.unreported();
+    let unreported_usd = (unreported > Micros::ZERO).then(|| unreported.dollars());
+    let spend = Spend { usd: spend.reported().dollars(), unreported_usd, ..spend.clone() };
+    serde_json::to_value(spend).unwrap_or_default()
 }

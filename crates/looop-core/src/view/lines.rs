@@ -3,7 +3,6 @@
 use jiff::tz::TimeZone;
 
 use crate::ledger::entry::{Entry, Line};
-use crate::meter::Micros;
 use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
@@ -165,8 +164,7 @@ fn of_worker(entry: &Entry) -> Option<Shown> {
     Some(if let Entry::WorkerEnded { session, state } = entry {
         ('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))
     } else if let Entry::Spent { session, spend, .. } = entry {
-        let spent = Some(spend.micros()).filter(|spent| *spent > Micros::ZERO)?;
-        ('$', Tone::Dim, format!("{session} spent {spent} ({})", spend.source))
+        ('$', Tone::Dim, format!("{session} {}", spend.text()?))
     } else if let Entry::Granted { session, .. } = entry {
         ('▸', Tone::Plain, format!("{session} goes on with a further allowance"))
     } else if let Entry::Verified { session, pass: true, .. } = entry {

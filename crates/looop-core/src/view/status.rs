@@ -97,8 +97,10 @@ pub struct GoalView {
     pub overdue: bool,
     /// What is wrong with its front matter.
     pub problems: Vec<String>,
-    /// Dollars that it has cost in all.
+    /// Dollars that were spent on it in all, as reported.
     pub spent_usd: f64,
+    /// Dollars that were reserved for it and not reported; they count against its budget.
+    pub unreported_usd: f64,
     /// The budget that a person gave it.
     pub budget_usd: Option<f64>,
     /// Why its budget allows no further worker, where it does not.
@@ -136,8 +138,12 @@ pub struct WorkerView {
     pub ended_ago_s: Option<u64>,
     /// For how long a live one has printed nothing.
     pub silent_s: Option<u64>,
-    /// Dollars that it has spent, as far as is known.
+    /// Dollars that it has spent, as reported.
     pub spent_usd: f64,
+    /// Dollars that are reserved for it while it runs.
+    pub reserved_usd: f64,
+    /// Dollars that were reserved for it and that no report accounts for, once it has ended.
+    pub unreported_usd: f64,
     /// Dollars that it may spend, where there is a bound.
     pub allowed_usd: Option<f64>,
 }
@@ -162,12 +168,16 @@ pub struct AskView {
 pub struct SpendView {
     /// Which day.
     pub day: String,
-    /// Dollars.
+    /// Dollars that were spent, as reported.
     pub usd: f64,
+    /// Dollars that are reserved for what runs.
+    pub reserved_usd: f64,
+    /// Dollars that were reserved for what ended without a report. They may have been spent, and count against the cap.
+    pub unreported_usd: f64,
+    /// The runner for which that last happened; empty for a command of a worker's own.
+    pub unreported_by: Option<String>,
     /// The cap, where there is one.
     pub cap_usd: Option<f64>,
-    /// Dollars that are set aside for what runs.
-    pub open_usd: f64,
     /// Tokens.
     pub tokens: u64,
     /// The cap of tokens, where there is one.
@@ -181,9 +191,11 @@ pub fn spend_view(ledger: &Ledger, now: &Now, limits: &Limits) -> SpendView {
     let balance = purse::balance(ledger, now);
     SpendView {
         day: balance.day,
-        usd: balance.settled.dollars(),
+        usd: balance.spent.dollars(),
+        reserved_usd: balance.reserved.dollars(),
+        unreported_usd: balance.unreported.dollars(),
+        unreported_by: balance.unreported_by,
         cap_usd: limits.daily_usd.map(Micros::dollars),
-        open_usd: balance.open.dollars(),
         tokens: balance.tokens,
         cap_tokens: limits.daily_tokens,
         decides: balance.decides,
@@ -273,7 +285,8 @@ fn goals(
             last: record.last,
             overdue: is_overdue(ledger, id, now, limits),
             problems: parsed.problems,
-            spent_usd: record.spent.dollars(),
+            spent_usd: record.spent.saturating_sub(record.unreported).dollars(),
+            unreported_usd: record.unreported.dollars(),
             budget_usd: budget(ledger, &seen.docs, id).map(Micros::dollars),
             broke: record.broke.and_then(|_| over_budget(ledger, &seen.docs, limits, id)),
         }
@@ -312,6 +325,8 @@ pub fn worker_view(
         ended_ago_s: worker.ended.map(|ended| seconds(ended, now.wall)),
         silent_s: worker.silent_s,
         spent_usd: record.map_or(0.0, |record| record.account.used().usd.dollars()),
+        reserved_usd: record.map_or(0.0, |record| purse::left(record).dollars()),
+        unreported_usd: record.map_or(0.0, |record| purse::unreported(record).dollars()),
         allowed_usd: allowed.map(Micros::dollars),
     }
 }

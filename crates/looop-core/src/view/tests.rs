@@ -347,7 +347,7 @@ fn the_status_shows_each_workers_newest_session() {
     seen.docs.waiting = [("w~2".to_owned(), "a".to_owned()), ("v~1".to_owned(), "b".to_owned())].into();
     let found = status(&Ledger::default(), &seen, &[].into(), &now(), &limits());
     let common = |mut row: Value| {
-        let fields = json!({"goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null});
+        let fields = json!({"goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "reserved_usd": 0.0, "unreported_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null});
         row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         row
     };

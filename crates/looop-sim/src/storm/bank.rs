@@ -83,7 +83,7 @@ impl Bank {
     pub(super) fn check_start(&self, ledger: &Ledger, cap: Option<Micros>, now: &Now) {
         let balance = purse::balance(ledger, now);
         let settled = self.books.settled_on(&balance.day, &now.stamp());
-        assert_eq!((settled, self.books.open()), (balance.settled, balance.open), "{balance:?}");
+        assert_eq!((settled, self.books.open()), (balance.settled(), balance.reserved), "{balance:?}");
         let all = settled.saturating_add(self.books.open());
         assert!(cap.is_none_or(|cap| all <= cap), "{all} of {cap:?} on {}", balance.day);
     }

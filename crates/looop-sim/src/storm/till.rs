@@ -237,5 +237,5 @@ impl Storm {
 
 fn total(ledger: &Ledger, now: &Now) -> Micros {
     let balance = purse::balance(ledger, now);
-    balance.settled.saturating_add(balance.open)
+    balance.counted()
 }

@@ -167,7 +167,8 @@ fn money_comes_back_from_a_snapshot_bit_by_bit() {
     let profile = Profile::new();
     let (mut log, mut ledger, _) = profile.writer().open_log().unwrap();
     for (at, micros) in [300_000, 1, 123_456_789_013, u64::MAX].into_iter().enumerate() {
-        let day = DaySpend { spent: Micros::new(micros), tokens: u64::MAX, decides: 1, since: None };
+        let day =
+            DaySpend { spent: Micros::new(micros), tokens: u64::MAX, decides: 1, ..DaySpend::default() };
         ledger.spend.insert(format!("2026-01-0{at}"), day);
     }
     log.rotate(&ledger).unwrap();

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
+use looop_core::meter::Micros;
 use looop_core::view::cost::{By, Report, Sum, bar};
 
 use super::print;
@@ -91,16 +92,18 @@ impl Cost {
 fn show(report: &Report) {
     if report.groups.is_empty() {
         print::say("nothing was spent in that time");
-        return;
+        return reserved(report);
     }
-    let most = report.groups.iter().map(Sum::spent).max().unwrap_or_default();
+    let counted = |sum: &Sum| sum.spent().saturating_add(sum.unreported());
+    let most = report.groups.iter().map(counted).max().unwrap_or_default();
     let name = report.groups.iter().map(|sum| sum.name.chars().count()).max().unwrap_or(0).max(6);
-    let cells = usize::from(print::width()).saturating_sub(name + 40).clamp(SHORTEST, LONGEST);
+    let cells = usize::from(print::width()).saturating_sub(name + 50).clamp(SHORTEST, LONGEST);
     let row = |sum: &Sum| {
-        let length = bar(sum.spent(), most, cells);
+        let length = bar(counted(sum), most, cells);
         vec![
             sum.name.clone(),
             sum.spent().to_string(),
+            sum.unreported().to_string(),
             sum.tokens().to_string(),
             sum.count.to_string(),
             length,
@@ -108,16 +111,30 @@ fn show(report: &Report) {
     };
     let mut rows: Vec<Vec<String>> = report.groups.iter().map(row).collect();
     let mut total = row(&report.total);
-    total[4] = String::new();
+    total[5] = String::new();
     rows.push(total);
-    print::out(&print::table(&[report.by.word(), "dollars", "tokens", "times", ""], &rows));
+    print::out(&print::table(&[report.by.word(), "spent", "unreported", "tokens", "times", ""], &rows));
+    if report.total.unreported() > Micros::ZERO {
+        print::out(
+            "unreported: reserved for an agent that did not tell what it spent; it counts against the caps. \
+             looop help config describes runners.<name>.cost",
+        );
+    }
+    reserved(report);
+}
+
+fn reserved(report: &Report) {
+    if report.reserved_usd > 0.0 {
+        print::out(&format!("${:.2} is reserved for what runs now", report.reserved_usd));
+    }
 }
 
 fn csv(report: &Report) -> String {
-    let head = format!("{},usd,tokens_in,tokens_out,tokens_cached,count", report.by.word());
+    let head = format!("{},usd,tokens_in,tokens_out,tokens_cached,count,unreported_usd", report.by.word());
     let row = |sum: &Sum| {
         let (tokens, cached) = (format!("{},{}", sum.tokens_in, sum.tokens_out), sum.tokens_cached);
-        format!("{},{},{tokens},{cached},{}", quoted(&sum.name), sum.usd, sum.count)
+        let (name, count) = (quoted(&sum.name), sum.count);
+        format!("{name},{},{tokens},{cached},{count},{}", sum.usd, sum.unreported_usd)
     };
     std::iter::once(head).chain(report.groups.iter().map(row)).collect::<Vec<_>>().join("\n")
 }

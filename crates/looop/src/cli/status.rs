@@ -53,19 +53,23 @@ fn head(status: &View) {
         print::out(&format!("under way {work}"));
     }
     print::out(&format!("today     {}", today(&status.spend)));
+    if let Some(runner) = status.spend.unreported_by.as_ref().filter(|_| status.spend.unreported_usd > 0.0) {
+        print::out(&format!("          {}", looop_core::purse::how_to_report(runner)));
+    }
 }
 
-/// Today against the caps.
+/// Today against the caps: what was spent, what is reserved, and what was reserved and not reported.
 fn today(spend: &SpendView) -> String {
     let cap = spend.cap_usd.map_or_else(|| " (no cap)".to_owned(), |cap| format!(" of ${cap:.2}"));
+    let some = |usd: f64, what: &str| if usd > 0.0 { format!(", ${usd:.2} {what}") } else { String::new() };
     let open =
-        if spend.open_usd > 0.0 { format!(", ${:.2} set aside", spend.open_usd) } else { String::new() };
+        some(spend.reserved_usd, "reserved") + &some(spend.unreported_usd, "reserved and not reported");
     let tokens = match (spend.tokens, spend.cap_tokens) {
         (0, None) => String::new(),
         (tokens, None) => format!(", {tokens} tokens"),
         (tokens, Some(cap)) => format!(", {tokens} of {cap} tokens"),
     };
-    format!("${:.2}{cap}{open}{tokens}, {} decides", spend.usd, spend.decides)
+    format!("${:.2}{cap} spent{open}{tokens}, {} decides", spend.usd, spend.decides)
 }
 
 /// Whether the loop runs, and when it looks next.

@@ -75,7 +75,7 @@ pub const KEYS: &[KeyDoc] = &[
     in_runner(
         "runners.<name>.cost",
         "",
-        "\"free\", or { type, pointer, mode = \"sum\" or \"total\" }; else by stream format",
+        "\"free\", \"paid\", or { type, pointer, mode = \"sum\" or \"total\" }; else by stream format",
         |r, v| put(&mut r.cost, runner::cost(v)),
     ),
     in_runner(

@@ -49,6 +49,8 @@ pub enum Cost {
     ByFormat,
     /// It costs nothing and never counts as unmetered.
     Free,
+    /// By the stream format, and its workers may spend whatever their command looks like.
+    Paid,
     /// From a field of events that the person named.
     Field {
         /// The `type` of the events that carry it.
@@ -155,11 +157,12 @@ pub(super) fn worker_command(raw: Raw<'_>) -> Reading<Option<Template>> {
     Ok(Some(template))
 }
 
-/// `"free"`, or a table that names the field.
+/// `"free"`, `"paid"`, or a table that names the field.
 pub(super) fn cost(raw: Raw<'_>) -> Reading<Cost> {
-    const EXPECTED: &str = "\"free\" or a table { type, pointer, mode }";
+    const EXPECTED: &str = "\"free\", \"paid\" or a table { type, pointer, mode }";
     match raw {
         Raw::Node(Node { item: Item::Text(text), .. }) if text == "free" => Ok(Cost::Free),
+        Raw::Node(Node { item: Item::Text(text), .. }) if text == "paid" => Ok(Cost::Paid),
         Raw::Node(Node { item: Item::Table(fields), .. }) => {
             let (mut kind, mut pointer, mut mode) = (None, None, CostMode::Sum);
             for field in fields {

@@ -78,7 +78,8 @@ pub(crate) fn sums(place: &Place, period: Period, by: By) -> Result<Report> {
         Period::Week => Some(week_before(&today, &now)),
         Period::All => None,
     };
-    Ok(report(&items, since.as_deref(), by))
+    let reserved_usd = purse::open(&ledger).dollars();
+    Ok(Report { reserved_usd, ..report(&items, since.as_deref(), by) })
 }
 
 /// The first of seven days, of which this is the last.
@@ -118,6 +119,7 @@ fn older(place: &Place, now: &Now) -> Result<Vec<Item>> {
             model: None,
             worker: named,
             usd: Micros::from_dollars(line.cost_usd)?,
+            unreported: Micros::ZERO,
             tokens_in: 0,
             tokens_out: 0,
             tokens_cached: 0,

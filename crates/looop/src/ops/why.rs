@@ -7,7 +7,7 @@ use looop_core::ledger::state::Ledger;
 use looop_core::meter::Micros;
 use looop_core::model::goal;
 use looop_core::model::outcome::Outcome;
-use looop_core::purse::paused_text;
+use looop_core::purse::{balance, how_to_report, paused_text};
 use looop_core::time::{Now, clock_text, span_text};
 use looop_core::view::status::worker_view;
 use looop_core::world::baseline::Change;
@@ -64,7 +64,15 @@ fn stopped(ledger: &Ledger, now: &Now) -> Vec<Step> {
     let workers = ledger.workers.iter().filter_map(|(session, record)| {
         Some(step("worker", format!("{session} is {}", paused_text(session, record, now)?)))
     });
-    goals.chain(workers).collect()
+    goals.chain(workers).chain(unreported(ledger, now)).collect()
+}
+
+/// What was reserved today and not reported, and what changes that.
+fn unreported(ledger: &Ledger, now: &Now) -> Option<Step> {
+    let balance = balance(ledger, now);
+    let by = balance.unreported_by.filter(|_| balance.unreported > Micros::ZERO)?;
+    let text = format!("{} was reserved today and counts; {}", balance.unreported, how_to_report(&by));
+    Some(step("not reported", text))
 }
 
 fn since(line: &Line, now: &Now) -> Step {
@@ -187,6 +195,13 @@ fn worker(seen: &see::Seen, worker: &Worker) -> Vec<Step> {
         if let Some(allowed) = view.allowed_usd {
             steps.push(step("spent", format!("${:.2} of its ${allowed:.2}", view.spent_usd)));
         }
+        if view.reserved_usd > 0.0 {
+            steps.push(step("reserved", format!("${:.2} until it ends", view.reserved_usd)));
+        }
+        if view.unreported_usd > 0.0 {
+            let how = how_to_report(record.runner.as_deref().unwrap_or_default());
+            steps.push(step("not reported", format!("${:.2} was reserved; {how}", view.unreported_usd)));
+        }
         steps.extend(record.after.as_ref().map(|ask| step("told", format!("your answer to {ask}"))));
     }
     steps.extend(view.waits_on.map(|ask| step("asks you", format!("{ask}; looop answer {ask} '…'"))));
@@ -202,8 +217,7 @@ fn happened(entry: &Entry, session: &str, at: &str) -> Option<Step> {
     } else if let Entry::WorkerEnded { session, state } = entry {
         (session.as_str(), "ended", state.text())
     } else if let Entry::Spent { session, spend, .. } = entry {
-        let spent = Some(spend.micros()).filter(|spent| *spent > Micros::ZERO)?;
-        (session.as_str(), "spent", format!("{spent} ({})", spend.source))
+        (session.as_str(), "money", spend.text()?)
     } else if let Entry::Granted { session, .. } = entry {
         (session.as_str(), "was granted", "a further allowance".to_owned())
     } else if let Entry::Verified { session, text, .. } = entry {

@@ -234,7 +234,11 @@ fn a_decide_that_was_ended_is_paid_for() {
     ));
     ended(&profile, &here, "TERM");
     let next = call(&profile, &["beat", "--dry-run"]).ok();
-    assert!(next.stderr.contains("$1.00 of today's $1.00 is spent"), "{}", next.stderr);
+    assert!(
+        next.stderr.contains("$0.00 of today's $1.00 is spent, $1.00 was reserved and not reported"),
+        "{}",
+        next.stderr
+    );
 }
 
 /// Starts the loop in the foreground and waits until it prints a line that holds `text`.

@@ -108,19 +108,22 @@ impl Drop for Desk {
 fn what_the_file_of_its_agent_says_is_counted_while_a_worker_lives_and_settled_at_its_end() {
     let desk = Desk::new("");
     desk.hire("w");
-    assert_eq!(desk.spend()["open_usd"], json!(2.0));
+    assert_eq!(desk.spend()["reserved_usd"], json!(2.0));
     desk.reads(500_000);
     desk.run(&["beat"]).ok();
     let spend = desk.spend();
-    assert_eq!(json!([spend["usd"], spend["open_usd"], spend["tokens"]]), json!([0.5, 1.5, 500_000]));
+    assert_eq!(json!([spend["usd"], spend["reserved_usd"], spend["tokens"]]), json!([0.5, 1.5, 500_000]));
     desk.reads(250_000);
     desk.run(&["kill", "w"]).ok();
     desk.run(&["beat"]).ok();
     let spend = desk.spend();
-    assert_eq!(json!([spend["usd"], spend["open_usd"]]), json!([0.75, 0.0]));
+    assert_eq!(json!([spend["usd"], spend["reserved_usd"]]), json!([0.75, 0.0]));
     desk.run(&["beat"]).ok();
     let csv = desk.run(&["cost", "all", "--by", "worker", "--csv"]).ok().stdout;
-    assert_eq!(csv, "worker,usd,tokens_in,tokens_out,tokens_cached,count\nw,0.75,750000,0,0,2\n");
+    assert_eq!(
+        csv,
+        "worker,usd,tokens_in,tokens_out,tokens_cached,count,unreported_usd\nw,0.75,750000,0,0,2,0\n"
+    );
     let models = desk.run(&["cost", "today", "--by", "model", "--json"]).ok().json();
     assert_eq!(models["groups"][0]["name"], "claude-haiku-4-5");
 }
@@ -137,7 +140,7 @@ fn two_workers_in_one_folder_have_each_their_own_file() {
     desk.run(&["beat"]).ok();
     let csv = desk.run(&["cost", "all", "--by", "worker", "--csv"]).ok().stdout;
     let rows: Vec<&str> = csv.lines().skip(1).collect();
-    assert_eq!(rows, ["b,0.3,300000,0,0,1", "a,0.1,100000,0,0,1"]);
+    assert_eq!(rows, ["b,0.3,300000,0,0,1,0", "a,0.1,100000,0,0,1,0"]);
 }
 
 #[test]
@@ -174,7 +177,7 @@ fn a_worker_that_passes_its_allowance_is_killed_if_the_person_says_so() {
     desk.stands("w", "killed");
     desk.run(&["beat"]).ok();
     let spend = desk.spend();
-    assert_eq!(json!([spend["usd"], spend["open_usd"]]), json!([0.7, 0.0]));
+    assert_eq!(json!([spend["usd"], spend["reserved_usd"]]), json!([0.7, 0.0]));
 }
 
 #[test]
@@ -230,21 +233,77 @@ fn a_worker_beyond_the_cap_is_not_started_and_the_refusal_says_why() {
     desk.hire("a");
     desk.run(&["worker", "start", "b", "do it"]).fails(
         1,
-        "$0.00 of today's $3.00 is spent, $2.00 is set aside for what runs, and one more worker may cost $2.00",
+        "$0.00 of today's $3.00 is spent, $2.00 is reserved for what runs, and one more worker may cost $2.00",
     );
     // A plain command costs nothing.
     desk.run(&["worker", "start", "c", "--command", "exec sleep 1000"]).ok();
-    desk.run(&["worker", "start", "d", "--command", "claude -p hi"]).fails(1, "set aside");
+    desk.run(&["worker", "start", "d", "--command", "claude -p hi"]).fails(1, "is reserved for what runs");
 }
 
 #[test]
-fn without_a_receipt_a_worker_has_cost_its_allowance() {
+fn what_an_agent_did_not_report_is_kept_apart_from_what_it_spent() {
     let desk = Desk::new("");
     desk.hire("w");
     fs::remove_dir_all(desk.profile.outside().join("home/.claude")).unwrap();
     desk.run(&["kill", "w"]).ok();
-    desk.run(&["beat"]).ok();
-    assert_eq!(desk.spend()["usd"], json!(2.0));
+    let beat = desk.run(&["beat"]).ok().stdout;
+    assert!(beat.contains("w~1 reported no cost; $2.00 was reserved and counts"), "{beat}");
+    let spend = desk.spend();
+    assert_eq!(
+        json!([spend["usd"], spend["reserved_usd"], spend["unreported_usd"], spend["unreported_by"]]),
+        json!([0.0, 0.0, 2.0, "claude"])
+    );
+    let key = "runners.claude.cost = \"free\" says that claude costs nothing";
+    for verb in [&["status"][..], &["why"], &["why", "w"]] {
+        let text = desk.run(verb).ok().stdout;
+        assert!(
+            text.contains("$2.00") && text.contains("not reported") && text.contains(key),
+            "{verb:?}: {text}"
+        );
+    }
+    let cost = desk.run(&["cost", "today", "--json"]).ok().json();
+    assert_eq!(json!([cost["total"]["usd"], cost["total"]["unreported_usd"]]), json!([0.0, 2.0]));
+    let table = desk.run(&["cost", "today"]).ok().stdout;
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..3], ["claude", "$0.00", "$2.00"], "{table}");
+}
+
+#[test]
+fn a_shell_script_as_a_worker_costs_nothing_unless_it_says_so() {
+    let profile = Profile::bare(LOOOP);
+    let script = profile.outside().join("paint.sh");
+    fs::write(&script, "echo red > \"$LOOOP_REPORTS_DIR/fence.txt\"\n").expect("a script");
+    let runner = |more: &str| {
+        let command = Value::from(format!("bash '{}' {{{{prompt_file}}}}", script.display()));
+        format!("max_daily_usd = 3\n[runners.painter]\ninteractive = {command}\n{more}")
+    };
+    let profile = profile.config(&runner(""));
+    let run = |args: &[&str]| finish(profile.start(args));
+    for worker in ["a", "b", "c"] {
+        run(&["worker", "start", worker, "paint it"]).ok();
+        run(&["wait", worker]).ok();
+        run(&["beat"]).ok();
+    }
+    let spend = run(&["status", "--json"]).ok().json()["spend"].clone();
+    assert_eq!(
+        json!([spend["usd"], spend["reserved_usd"], spend["unreported_usd"]]),
+        json!([0.0, 0.0, 0.0]),
+        "{spend}"
+    );
+    run(&["cost", "record", "--usd", "0.25", "--session", "a"]).ok();
+    run(&["beat"]).ok();
+    assert_eq!(run(&["status", "--json"]).ok().json()["spend"]["usd"], json!(0.25), "what it says counts");
+    // Whoever knows better says so.
+    fs::write(profile.data().join("config.toml"), runner("cost = \"paid\"\n")).expect("a configuration");
+    run(&["worker", "start", "d", "paint it"]).ok();
+    run(&["wait", "d"]).ok();
+    run(&["beat"]).ok();
+    assert_eq!(run(&["status", "--json"]).ok().json()["spend"]["unreported_usd"], json!(2.0));
+    run(&["worker", "start", "e", "paint it"]).fails(
+        1,
+        "$0.25 of today's $3.00 is spent, $2.00 was reserved and not reported, and one more worker may cost $2.00 \
+         (max_daily_usd sets the cap; runners.painter.cost = \"free\" says that painter costs nothing",
+    );
 }
 
 #[test]
@@ -261,8 +320,8 @@ fn what_is_recorded_is_counted_once_and_moved_away() {
     profile.beat().ok();
     profile.beat().ok();
     let report = profile.run(&["cost", "today", "--by", "model", "--csv"]).ok().stdout;
-    let head = "model,usd,tokens_in,tokens_out,tokens_cached,count";
-    assert_eq!(report, format!("{head}\n(unknown),0.5,0,0,0,1\nbig,0.25,10,0,0,1\n"));
+    let head = "model,usd,tokens_in,tokens_out,tokens_cached,count,unreported_usd";
+    assert_eq!(report, format!("{head}\n(unknown),0.5,0,0,0,1,0\nbig,0.25,10,0,0,1,0\n"));
     assert_eq!(
         fs::read_dir(profile.data().join("spend"))
             .unwrap()
@@ -286,7 +345,7 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_cost_is_said() {
         profile.beat().ok();
     }
     let fourth = profile.beat().ok();
-    assert!(fourth.stdout.contains("3 decides in a row left no receipt"), "{fourth:?}");
+    assert!(fourth.stdout.contains("3 decides in a row reported no cost"), "{fourth:?}");
     assert_eq!(profile.ledger().runs, 3);
     let profile = profile.config(&config("cost = \"free\"\n"));
     profile.beat().ok();
@@ -320,11 +379,11 @@ fn what_older_versions_recorded_is_history() {
     profile.write("cost.jsonl", lines.join("\n"));
     let shown = profile.run(&["cost", "all"]).ok().stdout;
     let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(rows[0], ["DAY", "DOLLARS", "TOKENS", "TIMES"]);
-    assert_eq!(rows[1][..4], ["2026-01-31", "$0.0312", "0", "1"]);
-    assert_eq!(rows[1][4], "▉", "a fortieth: {shown}");
-    assert_eq!(rows[2], ["2026-02-01", "$1.25", "0", "1", &"█".repeat(40)]);
-    assert_eq!(rows[3], ["total", "$1.2812", "0", "2"]);
+    assert_eq!(rows[0], ["DAY", "SPENT", "UNREPORTED", "TOKENS", "TIMES"]);
+    assert_eq!(rows[1][..5], ["2026-01-31", "$0.0312", "$0.00", "0", "1"]);
+    assert_eq!(rows[1][5], "▉", "a fortieth: {shown}");
+    assert_eq!(rows[2], ["2026-02-01", "$1.25", "$0.00", "0", "1", &"█".repeat(40)]);
+    assert_eq!(rows[3], ["total", "$1.2812", "$0.00", "0", "2"]);
     let goals = profile.run(&["cost", "all", "--by", "goal", "--csv"]).ok().stdout;
     assert!(goals.contains("\ntriage,1.25,"), "{goals}");
     assert_eq!(profile.run(&["cost", "today"]).ok().stderr, "nothing was spent in that time\n");

@@ -256,10 +256,14 @@ fn a_dollar_cap_stops_an_unmetered_runner_when_its_reservations_use_it_up() {
     profile.beat().ok();
     profile.beat().ok();
     let third = profile.beat().ok();
-    assert!(third.stdout.contains("$2.00 of today's $2.00 is spent"), "{third:?}");
+    assert!(
+        third.stdout.contains("$0.00 of today's $2.00 is spent, $2.00 was reserved and not reported"),
+        "{third:?}"
+    );
     let ledger = profile.ledger();
     assert_eq!((ledger.runs, ledger.spend.values().map(|day| day.spent.get()).sum::<u64>()), (2, 2_000_000));
-    assert_eq!(profile.run(&["status", "--json"]).ok().json()["spend"]["usd"], json!(2.0));
+    let spend = profile.run(&["status", "--json"]).ok().json()["spend"].clone();
+    assert_eq!(json!([spend["usd"], spend["unreported_usd"]]), json!([0.0, 2.0]));
 }
 
 #[test]
@@ -268,7 +272,10 @@ fn a_failed_decide_is_paid_for_like_a_good_one() {
     assert_eq!(profile.beat().code, 1);
     profile.write("PLAYBOOK.md", "edited\n");
     let second = profile.beat().ok();
-    assert!(second.stdout.contains("$1.00 of today's $1.00 is spent"), "{second:?}");
+    assert!(
+        second.stdout.contains("$0.00 of today's $1.00 is spent, $1.00 was reserved and not reported"),
+        "{second:?}"
+    );
 }
 
 #[test]

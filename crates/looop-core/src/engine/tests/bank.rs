@@ -320,7 +320,7 @@ impl Bank {
             }
         });
         let now = balance(self.world.engine.ledger(), &self.world.now);
-        assert!(!starts || now.settled.saturating_add(now.open) <= cents(CAP), "{now:?}");
+        assert!(!starts || now.counted() <= cents(CAP), "{now:?}");
         let effects = std::mem::take(&mut self.world.effects);
         for effect in effects {
             if let Effect::Sense(..) = effect {

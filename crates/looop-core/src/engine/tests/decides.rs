@@ -20,8 +20,14 @@ fn a_decide_without_a_decision_is_a_failure_and_costs_what_was_set_aside() {
         let Some(Entry::Failed { failure, reason, spend, .. }) = world.entries().last() else { panic!() };
         assert_eq!((*failure, spend.usd, spend.source.as_str()), (kind, 1.0, "reserved"));
         assert!(reason.contains(said) && !reason.is_empty(), "{reason}");
-        let day =
-            DaySpend { spent: Micros::new(1_000_000), tokens: 0, decides: 1, since: Some(world.now.stamp()) };
+        let day = DaySpend {
+            spent: Micros::new(1_000_000),
+            unreported: Micros::new(1_000_000),
+            unreported_by: Some("m".to_owned()),
+            decides: 1,
+            since: Some(world.now.stamp()),
+            ..DaySpend::default()
+        };
         assert_eq!(world.engine.ledger().spend["2027-01-15"], day);
         world.audit();
     }

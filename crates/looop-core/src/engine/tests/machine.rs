@@ -166,8 +166,14 @@ fn nothing_is_decided_by_a_loop_that_was_told_to_end_while_it_decides() {
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
     let why = Some("decide 000001 by m: the loop was ended meanwhile".to_owned());
     assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false }));
-    let day =
-        DaySpend { spent: Micros::new(1_000_000), tokens: 0, decides: 1, since: Some(world.now.stamp()) };
+    let day = DaySpend {
+        spent: Micros::new(1_000_000),
+        unreported: Micros::new(1_000_000),
+        unreported_by: Some("m".to_owned()),
+        decides: 1,
+        since: Some(world.now.stamp()),
+        ..DaySpend::default()
+    };
     assert_eq!(world.engine.ledger().spend["2027-01-15"], day, "it cost what it cost");
     assert_eq!((world.act(), world.engine.ledger().failures.clone()), (None, None));
     world.audit();

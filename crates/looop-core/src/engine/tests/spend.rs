@@ -110,7 +110,7 @@ fn a_worker_that_passes_its_allowance_is_killed_when_the_person_says_so() {
     world.beat();
     assert_eq!(world.doing(), None);
     let balance = balance(world.engine.ledger(), &world.now);
-    assert_eq!((balance.settled, balance.open), (cents(210), Micros::ZERO));
+    assert_eq!((balance.settled(), balance.reserved), (cents(210), Micros::ZERO));
     world.audit();
 }
 
@@ -232,7 +232,7 @@ fn a_goal_without_money_is_not_served_and_says_so() {
     world.begun();
     let id = world.make(json!({"action": "start_worker", "id": "v", "prompt": "p", "goal": "g"}));
     let Some(Reply::Refused { reason }) = world.reply(id) else { panic!("{:?}", world.reply(id)) };
-    assert!(reason.contains("of the $2.00 of goal g is spent, $2.00 is set aside"), "{reason}");
+    assert!(reason.contains("of the $2.00 of goal g is spent, $2.00 is reserved"), "{reason}");
     world.audit();
 }
 
@@ -269,7 +269,10 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_configuration_changes
     }
     world.crash();
     world.news();
-    assert_eq!((world.decides(), world.why()), (0, Some(Why::Unmetered { runs: 3 })));
+    assert_eq!(
+        (world.decides(), world.why()),
+        (0, Some(Why::Unmetered { runs: 3, decider: "m".to_owned() }))
+    );
     assert_eq!(crate::notice::needs(world.engine.ledger()).len(), 1, "the person is told");
     world.limit(|limits| limits.config = Digest::of(b"mended"));
     world.news();
@@ -396,7 +399,7 @@ fn what_was_pruned_before_it_was_looked_at_settles_as_far_as_is_known() {
     world.acted(Outcome::done());
     world.step(Event::Pruned(None, vec![session], Vec::new()));
     let balance = balance(world.engine.ledger(), &world.now);
-    assert_eq!((balance.settled, balance.open), (cents(200), Micros::ZERO));
+    assert_eq!((balance.settled(), balance.reserved), (cents(200), Micros::ZERO));
     world.audit();
 }
 
@@ -546,7 +549,7 @@ fn a_live_worker_is_not_begun_anew_without_money_for_both() {
     let id = world.make(json!({"action": "restart_session", "id": "w"}));
     let Some(Reply::Refused { reason }) = world.reply(id) else { panic!("{:?}", world.reply(id)) };
     assert!(
-        reason.contains("$2.00 is set aside for what runs, and one more worker may cost $2.00"),
+        reason.contains("$2.00 is reserved for what runs, and one more worker may cost $2.00"),
         "{reason}"
     );
     world.limit(|limits| limits.daily_usd = Some(cents(400)));

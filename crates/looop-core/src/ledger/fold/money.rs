@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ledger::entry::{Entry, FREE, FailureKind, NOT_CHARGED, RESERVED, Spend};
 use crate::ledger::state::{DaySpend, Ledger, Limited, Unmetered};
+use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::purse::LONGEST;
 use crate::time::Stamp;
@@ -40,22 +41,23 @@ pub(super) fn settle(ledger: &mut Ledger, at: &Stamp, spend: &Spend, goal: Optio
     add(ledger, at, spend, goal);
     let day = ledger.spend.entry(spend.day.clone()).or_default();
     day.decides += 1;
-    let config = ledger.deciding.as_mut().and_then(|deciding| {
+    let deciding = ledger.deciding.as_mut().map(|deciding| {
         deciding.reserved_usd = 0.0;
         ledger.limited.remove(&deciding.decider);
-        deciding.config
+        (deciding.config, deciding.decider.clone())
     });
-    metered(ledger, &spend.source, config);
+    let (config, decider) = deciding.unwrap_or_default();
+    metered(ledger, &spend.source, config, decider);
 }
 
-fn metered(ledger: &mut Ledger, source: &str, config: Option<Digest>) {
+fn metered(ledger: &mut Ledger, source: &str, config: Option<Digest>, decider: String) {
     match source {
         // What cost nothing says nothing about whether costs are known.
         FREE | NOT_CHARGED => {}
         RESERVED => {
             let same = ledger.unmetered.as_ref().filter(|found| found.config == config);
             let runs = same.map_or(0, |found| found.runs).saturating_add(1);
-            ledger.unmetered = Some(Unmetered { runs, config });
+            ledger.unmetered = Some(Unmetered { runs, config, decider });
         }
         _ => ledger.unmetered = None,
     }
@@ -70,12 +72,18 @@ fn add(ledger: &mut Ledger, at: &Stamp, spend: &Spend, goal: Option<&str>) {
     day.since.get_or_insert(*at);
     day.spent = day.spent.saturating_add(spend.micros());
     day.tokens = day.tokens.saturating_add(spend.tokens());
+    let unreported = spend.unreported();
+    if unreported > Micros::ZERO {
+        day.unreported = day.unreported.saturating_add(unreported);
+        day.unreported_by = Some(spend.runner.clone());
+    }
     while ledger.spend.len() > DAYS {
         ledger.spend.pop_first();
     }
     if let Some(goal) = goal {
         let record = ledger.goals.entry(goal.to_owned()).or_default();
         record.spent = record.spent.saturating_add(spend.micros());
+        record.unreported = record.unreported.saturating_add(unreported);
     }
 }
 

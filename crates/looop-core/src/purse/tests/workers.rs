@@ -9,7 +9,7 @@ use crate::purse::books::{letter, looked, unknown};
 use crate::purse::{granted, is_over, left, worker};
 use crate::world::fleet::{Fleet, WorkerState};
 
-fn usage(count: u64) -> Usage {
+pub(super) fn usage(count: u64) -> Usage {
     Usage {
         usd: (count > 0).then(|| cents(count)),
         tokens_in: count,
@@ -46,24 +46,24 @@ fn take(ledger: &mut Ledger, entry: Option<Entry>) -> Option<u64> {
     Some(added)
 }
 
-fn files(ledger: &mut Ledger, metered: &Metered) -> Option<u64> {
+pub(super) fn files(ledger: &mut Ledger, metered: &Metered) -> Option<u64> {
     let entry = looked(ledger, &Fleet::default(), ("w~1", Some(metered), false), &noon());
     take(ledger, entry)
 }
 
-fn records(ledger: &mut Ledger, id: &str, count: u64) -> Option<u64> {
+pub(super) fn records(ledger: &mut Ledger, id: &str, count: u64) -> Option<u64> {
     let entry = letter(ledger, &Fleet::default(), &expense(id, count), &noon());
     take(ledger, entry)
 }
 
-fn ends(ledger: &mut Ledger, metered: Option<&Metered>) -> Option<u64> {
+pub(super) fn ends(ledger: &mut Ledger, metered: Option<&Metered>) -> Option<u64> {
     let (session, state) = ("w~1".to_owned(), WorkerState::Exited(0));
     apply(ledger, &noon().stamp(), &Entry::WorkerEnded { session, state });
     let entry = looked(ledger, &Fleet::default(), ("w~1", metered, true), &noon());
     take(ledger, entry)
 }
 
-fn one_worker() -> Ledger {
+pub(super) fn one_worker() -> Ledger {
     with_worker(Ledger::default(), "w~1", WorkerRecord { goal: Some("g".into()), ..paid_worker(200) })
 }
 
@@ -199,7 +199,7 @@ fn what_may_start_by_table() {
     let reason = worker(&of_goal(101, 200), &rich, paid, budget(500), &noon()).unwrap_err();
     assert_eq!(
         reason,
-        "$1.01 of the $5.00 of goal g is spent, $2.00 is set aside for what runs, and one more worker may cost $2.00"
+        "$1.01 of the $5.00 of goal g is spent, $2.00 is reserved for what runs, and one more worker may cost $2.00"
     );
 }
 

@@ -10,6 +10,7 @@ fn item(day: &str, goal: Option<&str>, worker: Option<&str>, cents: u64) -> Item
         model: None,
         worker: worker.map(str::to_owned),
         usd: Micros::new(cents * 10_000),
+        unreported: Micros::ZERO,
         tokens_in: cents,
         tokens_out: 1,
         tokens_cached: 2,

@@ -156,7 +156,7 @@ fn wrong_types_say_what_was_expected() {
             ),
             (
                 "runners.x = { tick = 'a', cost = 'cheap' }",
-                "config.toml:1: `runners.x.cost`: expected \"free\" or a table { type, pointer, mode }, found the \
+                "config.toml:1: `runners.x.cost`: expected \"free\", \"paid\" or a table { type, pointer, mode }, found the \
                  string \"cheap\"",
             ),
         ],

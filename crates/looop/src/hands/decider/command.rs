@@ -175,7 +175,7 @@ fn follow(batch: Batch, watch: &mut Watch) -> Result<Done, Failed> {
 /// How the runner is metered.
 fn spec(runner: &Runner, env: &[(String, String)]) -> meter::Spec {
     let cost = match &runner.cost {
-        Cost::ByFormat => meter::Cost::Stream,
+        Cost::ByFormat | Cost::Paid => meter::Cost::Stream,
         Cost::Free => meter::Cost::Free,
         Cost::Field { kind, pointer, mode } => {
             let mode = match mode {

@@ -64,6 +64,7 @@ impl Receipt {
             tokens_cached: total(|usage| usage.tokens_cached),
             model: last.model.clone().unwrap_or_default(),
             runner: runner.to_owned(),
+            unreported_usd: None,
         }
     }
 }

@@ -15,7 +15,7 @@ fn is_stopped_for_the_day(desk: &Desk) {
     let bills = desk.model.charged(1);
     assert!(bills[0]["events"].as_u64().unwrap() < 20, "{bills:?}");
     let spend = profile.run(&["status", "--json"]).ok().json()["spend"].clone();
-    assert_eq!(micros(&spend["open_usd"]), 0, "{spend}");
+    assert_eq!(micros(&spend["reserved_usd"]), 0, "{spend}");
     assert_eq!(micros(&spend["usd"]), desk.charged_in_all(), "{spend}");
     let status = profile.run(&["status"]).ok().stdout;
     assert!(status.contains("today     $5.0") && status.contains(" of $0.50"), "{status}");
@@ -59,7 +59,7 @@ fn costs_nothing(profile: &Profile, said: &str) {
     });
     assert_eq!(failed.collect::<Vec<_>>(), vec![("not charged".to_owned(), 0.0); 5]);
     let spend = profile.run(&["status", "--json"]).ok().json()["spend"].clone();
-    assert_eq!((micros(&spend["usd"]), micros(&spend["open_usd"])), (0, 0), "{spend}");
+    assert_eq!((micros(&spend["usd"]), micros(&spend["reserved_usd"])), (0, 0), "{spend}");
     assert_eq!(profile.ledger().unmetered, None);
 }
 
@@ -96,5 +96,5 @@ fn a_decide_that_cannot_be_started_does_not_use_up_the_cap() {
     let beat = profile.beat();
     assert!(beat.code == 1, "{beat:?}");
     let spend = profile.run(&["status", "--json"]).ok().json()["spend"].clone();
-    assert_eq!((micros(&spend["usd"]), micros(&spend["open_usd"])), (0, 0), "{spend} {beat:?}");
+    assert_eq!((micros(&spend["usd"]), micros(&spend["reserved_usd"])), (0, 0), "{spend} {beat:?}");
 }
