@@ -7,14 +7,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::admit::{digest_of, path_of, worker_digest, worker_path};
+use crate::intake;
+use crate::ledger::state::{Acting, Ledger};
 use crate::model::digest::Digest;
 use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::{Move, Object, Proposal, one_line};
+use crate::model::plan::Act;
 use crate::time::{Now, Stamp};
 use crate::world::observation::{Doc, Docs};
 
 /// How long a move waits for a person.
 pub const EXPIRY: Duration = Duration::from_hours(24);
+/// Why a move of a worker waits.
+const PROPOSED: &str = "a worker proposes it, and only a person can allow that";
 /// Who asks for a decider.
 pub const PULSE: &str = "pulse";
 
@@ -88,6 +93,15 @@ impl Parked {
         Self { by, proposed, proposal, digest, ground, letter, tainted, reason, rule, at, expires }
     }
 
+    /// The move that a worker's letter proposes, or why it proposes none.
+    pub fn proposed(ask: &Ask, docs: &Docs, now: &Now) -> Result<Self, String> {
+        let held = ask.proposal.as_ref().ok_or("it holds no move")?;
+        let proposal = intake::parse(held).map_err(|refusal| refusal.to_string())?;
+        let (by, reason, rule) = (ask.from.clone(), PROPOSED.to_owned(), String::new());
+        let wish = Wish { by, proposed: true, tainted: true, reason, rule };
+        Ok(Self { letter: letter_digest(ask), ..Self::new(wish, proposal, docs, now) })
+    }
+
     /// The letter that asks for it.
     pub fn letter(&self, id: &str) -> Ask {
         Ask {
@@ -142,6 +156,29 @@ pub fn shifted(ground: &Ground, docs: &Docs) -> Option<String> {
         Some((_, file)) => docs.sensors.values().find(|sensor| sensor.file == file)?.digest,
     };
     ground.iter().find(|(name, digest)| now(name) != **digest).map(|(name, _)| name.clone())
+}
+
+/// What an ask says in the log and in notices. Of a move it is said in the loop's own words: those of its letter may
+/// say anything.
+pub fn words(ask: &Ask) -> String {
+    let held = ask.proposal.as_ref().filter(|_| ask.kind == AskKind::Proposal);
+    match held.map(intake::parse) {
+        None => ask.prompt.clone(),
+        Some(Ok(proposal)) => format!("{} proposes to {}", ask.from, deed(&proposal.action)),
+        Some(Err(_)) => format!("{} proposes something that is no move", ask.from),
+    }
+}
+
+/// Whether a letter is, or says that it is, the loop's own, and the log does not know it.
+pub fn is_forged(ledger: &Ledger, id: &str, ask: &Ask) -> bool {
+    let own_id = id.strip_prefix("ask-").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
+    if ask.from != PULSE {
+        return own_id;
+    }
+    let path = format!("asks/{id}.json");
+    let writes = |acting: &Acting| matches!(&acting.plan.act, Act::File { path: to, .. } if *to == path);
+    let asked = ledger.asks.get(id).is_some_and(|record| record.from == PULSE && record.kind == ask.kind);
+    !asked && !ledger.acting.as_ref().is_some_and(writes) && ledger.settled.get(id) != Some(&ask.asked)
 }
 
 /// Digest of a letter as it lies on the disk.

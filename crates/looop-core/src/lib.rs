@@ -19,6 +19,7 @@ pub mod policy;
 pub mod purse;
 pub mod schedule;
 pub mod shell;
+pub mod shown;
 pub mod span;
 pub mod taint;
 pub mod time;

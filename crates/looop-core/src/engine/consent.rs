@@ -4,18 +4,15 @@ use super::io::{Consent, Effect, Reply, Request, RequestId, Say};
 use super::letters::asked;
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, ask_id};
-use crate::approval::{PULSE, Parked, Wish, letter_digest};
-use crate::intake;
+use crate::approval::{Parked, Wish, is_forged, letter_digest};
 use crate::ledger::entry::{Cause, Entry};
+use crate::ledger::state::{AskRecord, Ledger};
 use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::Proposal;
 use crate::model::plan::{Author, BeatId, Plan};
 use crate::policy::{Scene, always_rule, case, rule_text};
 use crate::time::{Now, span_text};
 use crate::world::observation::{Docs, Observation};
-
-/// Why a move of a worker waits.
-const PROPOSED: &str = "a worker proposes it, and only a person can allow that";
 
 impl Engine {
     /// Has a move wait for a person, and asks them.
@@ -47,7 +44,8 @@ impl Engine {
             }
         }
         for (id, ask) in &seen.letters.asks {
-            let waits = self.ledger.asks.get(id).is_some_and(|record| record.asked == ask.asked);
+            let waits = |record: &AskRecord| record.asked == ask.asked && record.kind == ask.kind;
+            let waits = self.ledger.asks.get(id).is_some_and(waits);
             if ask.kind == AskKind::Proposal && waits && !self.ledger.parked.contains_key(id) {
                 self.take_proposal(id, ask, &seen.docs, now);
             }
@@ -56,13 +54,8 @@ impl Engine {
 
     /// A worker's proposal waits like a decider's move.
     fn take_proposal(&mut self, id: &str, ask: &Ask, docs: &Docs, now: &Now) {
-        let held = ask.proposal.as_ref().ok_or("it holds no move".to_owned());
-        match held.and_then(|value| intake::parse(value).map_err(|refusal| refusal.to_string())) {
-            Ok(proposal) => {
-                let (by, reason, rule) = (ask.from.clone(), PROPOSED.to_owned(), String::new());
-                let wish = Wish { by, proposed: true, tainted: true, reason, rule };
-                let mut parked = Parked::new(wish, proposal, docs, now);
-                parked.letter = letter_digest(ask);
+        match Parked::proposed(ask, docs, now) {
+            Ok(parked) => {
                 let (beat, ask) = (None, id.to_owned());
                 self.log(Entry::Parked { beat, ask, parked: Box::new(parked) }, now);
             }
@@ -76,8 +69,12 @@ impl Engine {
 
     /// Takes in a worker's proposal before a look finds it.
     pub(super) fn take_up(&mut self, id: RequestId, ask: &str, docs: &Docs, now: &Now) {
-        let known = self.ledger.parked.contains_key(ask) || self.ledger.settled.contains_key(ask);
-        if let Some(letter) = docs.proposals.get(ask).filter(|letter| letter.from != PULSE && !known) {
+        let Ledger { parked, settled, lapsed, asks, .. } = &self.ledger;
+        let known = parked.contains_key(ask) || settled.contains_key(ask) || lapsed.contains_key(ask);
+        // A question that became a move is not what anybody was asked.
+        let other = asks.get(ask).is_some_and(|record| record.kind != AskKind::Proposal);
+        let new = |letter: &&Ask| !known && !other && !is_forged(&self.ledger, ask, letter);
+        if let Some(letter) = docs.proposals.get(ask).filter(new) {
             self.log(asked(ask, letter), now);
             self.take_proposal(ask, letter, docs, now);
         }
@@ -101,8 +98,10 @@ impl Engine {
             return self.reply(id, Reply::Refused { reason });
         };
         if parked.digest != consent.digest {
-            let reason =
-                format!("{} is not the move that you were shown; look again: looop asks", consent.ask);
+            let reason = format!(
+                "{0} is not the move that you were shown, so nothing was done; looop asks show {0}",
+                consent.ask
+            );
             return self.reply(id, Reply::Refused { reason });
         }
         if consent.say == Say::No {

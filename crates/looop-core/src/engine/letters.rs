@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::approval::PULSE;
+use crate::approval::{is_forged, words};
 use crate::ledger::entry::Entry;
 use crate::ledger::state::Ledger;
 use crate::model::letter::{Ask, AskKind};
@@ -20,8 +20,17 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
     let mut news = News::default();
     let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
     for (id, ask) in &seen.letters.asks {
-        // What waits for consent in the loop's own name is in the log, or is forged.
-        if ask.kind == AskKind::Proposal && ask.from == PULSE && ledger.settled.get(id) != Some(&ask.asked) {
+        // Whether the letter of a move that waits is still the same is seen to where that move is.
+        if ledger.parked.contains_key(id) {
+            continue;
+        }
+        // The question that the log has under that id still waits.
+        if is_forged(ledger, id, ask) && ledger.asks.contains_key(id) {
+            continue;
+        }
+        if let Some(what) = unwanted(ledger, id, ask) {
+            news.entries.push(Entry::Dropped { what: format!("asks/{id}.json: {what}") });
+            news.settled.insert(id.clone());
             continue;
         }
         // A crash may have come between settling an ask and moving its letters away.
@@ -63,11 +72,21 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
     news
 }
 
+/// Why a letter is not taken in, if it is not: nobody but the loop asks in its name, and an id is used for one move.
+fn unwanted(ledger: &Ledger, id: &str, ask: &Ask) -> Option<&'static str> {
+    if is_forged(ledger, id, ask) {
+        return Some("the loop did not write it");
+    }
+    let other = ledger.settled.get(id).is_some_and(|asked| *asked != ask.asked);
+    let used = other || ledger.lapsed.contains_key(id);
+    (ask.kind == AskKind::Proposal && used).then_some("an earlier ask had this id")
+}
+
 pub(super) fn asked(id: &str, ask: &Ask) -> Entry {
     Entry::Asked {
         ask: id.to_owned(),
         from: ask.from.clone(),
-        prompt: ask.prompt.clone(),
+        prompt: words(ask),
         goal: ask.goal.clone(),
         kind: ask.kind,
         asked: ask.asked,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 use super::plan::BeatId;
+use crate::shown::Shown;
 
 /// One typed action.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -321,10 +322,11 @@ fn with_reason(what: &str, reason: Option<&str>) -> String {
     }
 }
 
-/// A text on one line and within `most` characters: white space folded, control characters dropped, the cut marked.
+/// A text on one line and within `most` characters: white space folded, what is hidden escaped, the
+/// cut marked.
 pub fn one_line(text: &str, most: usize) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let clean: String = folded.chars().filter(|c| !c.is_control()).collect();
+    let clean = Shown::line(&folded).to_string();
     if clean.chars().count() <= most {
         return clean;
     }

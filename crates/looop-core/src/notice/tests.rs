@@ -77,7 +77,7 @@ fn each_need_says_who_wants_what_and_what_to_do() {
         (vec![], vec![]),
         (
             vec![asked("ask-1", "pulse", AskKind::Question)],
-            vec![("ask:ask-1", "question", "ask-1", "looop asks: Ship it? (looop answer ask-1 '…')")],
+            vec![("ask:ask-1", "question", "ask-1", "looop asks: Ship it\\u{1b}? (looop answer ask-1 '…')")],
         ),
         (
             vec![asked("t-1", "t~3", AskKind::Flag)],

@@ -7,6 +7,7 @@ use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Author, Plan};
+use crate::shown::Shown;
 use crate::time::{Now, clock_text};
 
 /// How a line is meant; the face chooses the colour.
@@ -39,8 +40,15 @@ pub struct HumanLine {
 
 impl HumanLine {
     /// The line without colour.
-    pub fn plain(&self) -> String {
-        format!("[{}] {} {}", self.clock, self.glyph, self.text)
+    pub fn plain(&self) -> Shown {
+        let (clock, text) = self.shown();
+        clock.then(&text)
+    }
+
+    /// Its clock, and its sign and text.
+    pub fn shown(&self) -> (Shown, Shown) {
+        let text = format!("{} {}", self.glyph, self.text);
+        (Shown::line(&format!("[{}]", self.clock)), Shown::line(&text))
     }
 }
 
@@ -56,9 +64,9 @@ pub fn clock(wall: i64, zone: &TimeZone) -> String {
     clock_text(wall, zone)
 }
 
-type Shown = (char, Tone, String);
+type Said = (char, Tone, String);
 
-fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
+fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
     match entry {
         Entry::Seeded { files } if files.is_empty() => Vec::new(),
         Entry::Seeded { files } => {
@@ -140,7 +148,7 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Shown> {
 }
 
 /// What an entry about a move that waits for a person says.
-fn of_consent(entry: &Entry) -> Option<Shown> {
+fn of_consent(entry: &Entry) -> Option<Said> {
     Some(if let Entry::Parked { ask, parked, .. } = entry {
         let parked = Some(parked).filter(|parked| !parked.proposed)?;
         ('?', Tone::Ask, format!("waits for your yes ({ask}): {}", one_line(&parked.prompt(), 400)))
@@ -160,7 +168,7 @@ fn of_consent(entry: &Entry) -> Option<Shown> {
 }
 
 /// What an entry about workers says.
-fn of_worker(entry: &Entry) -> Option<Shown> {
+fn of_worker(entry: &Entry) -> Option<Said> {
     Some(if let Entry::WorkerEnded { session, state } = entry {
         ('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))
     } else if let Entry::Spent { session, spend, .. } = entry {
@@ -181,7 +189,7 @@ fn of_worker(entry: &Entry) -> Option<Shown> {
 }
 
 /// What an entry about notices says.
-fn of_notice(entry: &Entry) -> Option<Shown> {
+fn of_notice(entry: &Entry) -> Option<Said> {
     Some(if let Entry::Notified { message, .. } = entry {
         ('»', Tone::Dim, format!("telling you: {}", one_line(message, 200)))
     } else if let Entry::Undelivered { channel, error, .. } = entry {
@@ -193,7 +201,7 @@ fn of_notice(entry: &Entry) -> Option<Shown> {
     })
 }
 
-fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {
+fn intended(plan: &Plan, why: Option<&str>) -> Vec<Said> {
     let goal = plan.goal.as_ref().map_or(String::new(), |goal| format!("[{goal}] "));
     if let Move::AskHuman { prompt, .. } = &plan.action {
         return vec![('?', Tone::Ask, format!("{goal}asks you: {}", one_line(prompt, 400)))];
@@ -210,7 +218,7 @@ fn intended(plan: &Plan, why: Option<&str>) -> Vec<Shown> {
     vec![('→', Tone::Plain, format!("{what}{why}"))]
 }
 
-fn finished(outcome: &Outcome) -> Vec<Shown> {
+fn finished(outcome: &Outcome) -> Vec<Said> {
     let tail = |tail: &str| {
         let last: Vec<&str> = tail.lines().filter(|line| !line.trim().is_empty()).collect();
         let from = last.len().saturating_sub(5);

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::events::events;
 use super::lines::{HumanLine, Tone, clock, lines};
+use crate::approval::{is_forged, words};
 use crate::ledger::entry::{Entry, Line};
 use crate::ledger::state::Ledger;
 use crate::model::letter::Ask;
@@ -156,8 +157,10 @@ impl Watch {
 
     /// The asks that lie in their folder, and the ledger as it is now. Those that it does not know yet are news.
     pub fn letters(&mut self, ledger: &Ledger, asks: &BTreeMap<String, Ask>, now: &Now) {
-        let unknown: Vec<(&String, &Ask)> =
-            asks.iter().filter(|(id, ask)| !knows(ledger, id, ask.asked)).collect();
+        let unknown: Vec<(&String, &Ask)> = asks
+            .iter()
+            .filter(|(id, ask)| !knows(ledger, id, ask.asked) && !is_forged(ledger, id, ask))
+            .collect();
         for (id, ask) in &unknown {
             if !self.cursor.has(id, ask.asked) {
                 let at = Stamp { wall: ask.asked, up: 0, boot: 0 };
@@ -227,7 +230,7 @@ fn entry_of(id: &str, ask: &Ask) -> Entry {
     Entry::Asked {
         ask: id.to_owned(),
         from: ask.from.clone(),
-        prompt: ask.prompt.clone(),
+        prompt: words(ask),
         goal: ask.goal.clone(),
         kind: ask.kind,
         asked: ask.asked,

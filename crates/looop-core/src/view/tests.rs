@@ -323,7 +323,7 @@ fn lines_about_workers_by_table() {
 fn a_line_has_a_clock_a_sign_and_a_text() {
     let line = Line { seq: 1, at: at(), idle: 0, entries: vec![asked(AskKind::Flag)] };
     let found = lines(&line, &now());
-    assert_eq!(found[0].plain(), "[08:00:00] ? w~1 wants you at its terminal (a): Really?");
+    assert_eq!(found[0].plain().as_str(), "[08:00:00] ? w~1 wants you at its terminal (a): Really?");
     assert_eq!(found[0].tone, Tone::Ask);
 }
 

@@ -22,6 +22,7 @@ pub const FOLDERS: &[&str] = &[
     "claims",
     "spend",
     "mail.d",
+    "shown",
     "snapshots",
     "runs",
     "sessions",
@@ -41,6 +42,7 @@ const GITIGNORE: &str = "\
 /scratch/
 /undo.d/
 /mail.d/
+/shown/
 /asks/
 /answers/
 /tells/

@@ -1,9 +1,12 @@
 //! The stored forms of letters, ours and those of looop 0.16 to 1.1.
 
 use looop_core::model::letter::{Answer, Ask, AskKind, Claim, Expense, Tell};
+use looop_core::model::name::is_name;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+
+use super::names::is_session;
 
 /// Version of the stored form.
 pub(super) const VERSION: u32 = 1;
@@ -61,9 +64,11 @@ pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
     if value.get("worker").is_none() {
         let ask: Ask = typed(value, "an ask")?;
         check(ask.v, stem, &ask.id)?;
+        names(&ask.from, ask.goal.as_deref())?;
         return Ok(Found { letter: ask, older: false });
     }
     let older: OlderAsk = typed(value, "an ask")?;
+    names(&bare(&older.worker), None)?;
     let letter = Ask {
         v: VERSION,
         id: stem.to_owned(),
@@ -159,6 +164,17 @@ fn check(v: u32, stem: &str, id: &str) -> Result<(), String> {
         return Err("calls itself by another name than its file's".to_owned());
     }
     Ok(())
+}
+
+/// Whoever asks, and the goal that waits, have names: they are printed and looked up.
+fn names(from: &str, goal: Option<&str>) -> Result<(), String> {
+    if !is_session(from) {
+        return Err("comes from what is no session".to_owned());
+    }
+    match goal.filter(|goal| !is_name(goal)) {
+        Some(_) => Err("names a goal that cannot be one".to_owned()),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ mod letters;
 mod names;
 mod post;
 mod settle;
+mod shown;
 mod tell;
 
 pub use ask::{AskError, MOST_ASKS, NewAsk, Posted};

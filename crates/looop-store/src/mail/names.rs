@@ -24,9 +24,12 @@ fn all_digits(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// How the names of a session's letters begin.
+/// How the names of a session's letters begin. `ask-<n>` is the loop's own.
 pub(super) fn prefix(session: &str) -> String {
     let worker = worker_of(session);
+    if worker == "ask" {
+        return "worker-ask-".to_owned();
+    }
     format!("{}-", worker.get(..LONGEST_STEM).unwrap_or(worker))
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use looop_core::model::digest::Digest;
 
 use super::{body, print};
 use crate::failure::Result;
@@ -16,17 +17,24 @@ pub(super) struct Answer {
     /// The answer (yes, no: why, or always for a move); read from stdin if absent or -
     #[arg(allow_hyphen_values = true)]
     text: Vec<String>,
+    /// The digest of the move that you were shown, where it was not `looop asks` that showed it
+    #[arg(long, value_name = "DIGEST", value_parser = digest)]
+    digest: Option<Digest>,
 }
 
 impl Answer {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let text = body::body(&self.text, "answer")?;
         if approvals::is_proposal(&place.reader()?, &self.ask)? {
-            print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?)?);
+            print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?, self.digest)?);
             return Ok(ExitCode::SUCCESS);
         }
         letters::answer(place, &self.ask, &text)?;
         print::out(&format!("answered {}", self.ask));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn digest(text: &str) -> std::result::Result<Digest, String> {
+    serde_json::from_value(text.into()).map_err(|error| error.to_string())
 }

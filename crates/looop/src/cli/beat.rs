@@ -64,7 +64,7 @@ fn show(line: &Line, as_json: bool) -> bool {
     if as_json {
         let events = events(line);
         for event in &events {
-            print::out(&event.to_string());
+            print::event(event);
         }
         return events.iter().any(|event| event["event"] != "sensed" && event["event"] != "seeded");
     }
@@ -81,9 +81,7 @@ fn idle(why: &str, as_json: bool) {
     let now = clock::now();
     if as_json {
         let ts = looop_core::time::machine_text(now.wall);
-        print::out(
-            &json!({"v": 1, "ts": ts, "event": "skipped", "reason": why, "repeated": true}).to_string(),
-        );
+        print::event(&json!({"v": 1, "ts": ts, "event": "skipped", "reason": why, "repeated": true}));
         return;
     }
     let clock = clock_text(now.wall, &now.zone);

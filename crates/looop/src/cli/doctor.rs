@@ -27,7 +27,7 @@ impl Doctor {
             for finding in &findings {
                 let (sign, tone) =
                     if finding.fix.is_none() { ('✓', Tone::Good) } else { ('✗', Tone::Bad) };
-                print::out(&print::toned(&format!("{sign} {}: {}", finding.what, finding.state), tone));
+                print::out_toned(&format!("{sign} {}: {}", finding.what, finding.state), tone);
                 if let Some(fix) = &finding.fix {
                     print::out(&format!("  fix: {fix}"));
                 }

@@ -57,7 +57,7 @@ impl Events {
     fn show(&self, line: &Line) {
         if self.json.json {
             for event in events(line) {
-                print::out(&event.to_string());
+                print::event(&event);
             }
         } else {
             print::human(line, &clock::now());

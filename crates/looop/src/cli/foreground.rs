@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use looop_core::ledger::entry::Line;
+use looop_core::shown::Shown;
 use looop_core::time::span_text;
 use looop_core::view::events::events;
 use looop_core::view::lines::lines;
@@ -71,8 +72,8 @@ impl Stream {
         if self.gone {
             return;
         }
-        let shown: Vec<String> = if self.as_json {
-            events(line).iter().map(ToString::to_string).collect()
+        let shown: Vec<Shown> = if self.as_json {
+            events(line).iter().map(|event| Shown::json(&event.to_string())).collect()
         } else {
             lines(line, &clock::now()).iter().map(print::toned_line).collect()
         };
@@ -103,7 +104,7 @@ impl Spinner {
                     doing.today_usd
                 );
                 // What is longer than the line could not be taken away again.
-                let text: String = text.chars().take(columns()).collect();
+                let text: String = Shown::line(&text).as_str().chars().take(columns()).collect();
                 write!(terminal, "\r\u{1b}[K{text}").and_then(|()| terminal.flush())
             }
             None if self.drawn => {

@@ -83,7 +83,7 @@ fn show(place: &Place, id: &str) -> Result<()> {
     use looop_core::world::observation::Doc;
     let seen = see::see(place)?;
     match seen.observation.docs.goals.get(id) {
-        Some(Doc::Text { text, .. }) => print::out_bytes(text.as_bytes()),
+        Some(Doc::Text { text, .. }) => print::out_file(text.as_bytes()),
         Some(Doc::Broken { error }) => return Err(Failure::new(error.clone())),
         Some(Doc::Absent) | None => {
             return Err(Failure::new(format!("there is no goal \"{id}\"")).hint("looop goal list shows them"));

@@ -1,9 +1,9 @@
 //! `looop log <id>`.
 
-use std::borrow::Cow;
 use std::process::ExitCode;
 
 use clap::Args;
+use looop_core::shown::Shown;
 use serde_json::json;
 
 use super::args::Json;
@@ -81,16 +81,20 @@ impl Log {
     }
 
     fn line(&self, line: &str) {
-        print::out(&self.form(line));
+        print::out_shown(&self.form(line));
     }
 
-    fn form<'a>(&self, line: &'a str) -> Cow<'a, str> {
-        if self.json.json { json!({"v": 1, "line": line}).to_string().into() } else { line.into() }
+    fn form(&self, line: &str) -> Shown {
+        if self.json.json {
+            Shown::json(&json!({"v": 1, "line": line}).to_string())
+        } else {
+            Shown::block(line)
+        }
     }
 
     /// Prints many lines at once.
     fn gather(&self, line: &str, page: &mut String) {
-        page.push_str(&self.form(line));
+        page.push_str(self.form(line).as_str());
         page.push('\n');
         if page.len() >= PAGE {
             print::out_bytes(page.as_bytes());

@@ -46,7 +46,7 @@ enum Verb {
 impl Playbook {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         match &self.verb {
-            Verb::Show => print::out_bytes(present(place)?.as_bytes()),
+            Verb::Show => print::out_file(present(place)?.as_bytes()),
             Verb::Write { body } => {
                 let body = body::body(body, "PLAYBOOK")?;
                 print::out(&submit::made(place, Move::WritePlaybook { body })?);

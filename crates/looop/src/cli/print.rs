@@ -5,25 +5,36 @@ use std::sync::OnceLock;
 
 use comfy_table::{ContentArrangement, Table, presets};
 use looop_core::ledger::entry::Line;
+use looop_core::shown::Shown;
 use looop_core::time::Now;
 use looop_core::view::lines::{HumanLine, Tone, lines};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::failure::{Failure, Result};
 
-/// Prints a result. A reader that went away ends the verb quietly.
+/// Prints a result. It may quote anybody, so what is hidden in it is escaped. A reader that went away ends the verb
+/// quietly.
 pub(super) fn out(text: &str) {
-    let mut stdout = io::stdout().lock();
-    let written = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.write_all(b"\n"))
-        .and_then(|()| stdout.flush());
-    if let Err(error) = written {
+    out_shown(&Shown::block(text));
+}
+
+/// Prints what is made safe already.
+pub(super) fn out_shown(text: &Shown) {
+    if let Err(error) = write_line(text) {
         leave(&error);
     }
 }
 
-/// Prints bytes as they are.
+/// Prints the bytes of a file: as they are where a program reads them, with what is hidden escaped on a terminal.
+pub(super) fn out_file(bytes: &[u8]) {
+    if !io::stdout().is_terminal() {
+        return out_bytes(bytes);
+    }
+    out_bytes(Shown::block(&String::from_utf8_lossy(bytes)).as_str().as_bytes());
+}
+
+/// Prints bytes as they are, for verbs that promise just that.
 pub(super) fn out_bytes(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush()) {
@@ -31,30 +42,35 @@ pub(super) fn out_bytes(bytes: &[u8]) {
     }
 }
 
+fn write_line(text: &Shown) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_str().as_bytes())?;
+    stdout.write_all(b"\n")?;
+    stdout.flush()
+}
+
 fn leave(error: &io::Error) -> ! {
     // 128 + SIGPIPE, as for a program that the signal ends.
     std::process::exit(if error.kind() == io::ErrorKind::BrokenPipe { 141 } else { 1 });
 }
 
-/// Says something beside the result.
+/// Says something beside the result, with what is hidden escaped.
 pub(super) fn say(text: &str) {
     // Nobody is left to tell if stderr is gone.
-    drop(writeln!(io::stderr().lock(), "{text}"));
+    drop(writeln!(io::stderr().lock(), "{}", Shown::block(text)));
 }
 
 /// Prints a value for scripts.
 pub(super) fn json(value: &impl Serialize) -> Result<()> {
     let text =
         serde_json::to_string(value).map_err(|error| Failure::new(format!("cannot print JSON: {error}")))?;
-    out(&text);
+    out_shown(&Shown::json(&text));
     Ok(())
 }
 
-/// A text without what a terminal would act upon, or what turns the direction of a line: it may be anybody's.
-pub(super) fn tame(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    let plain = |c: char| if c.is_control() && c != '\n' && c != '\t' || turns(c) { '\u{fffd}' } else { c };
-    text.chars().map(plain).collect()
+/// Prints an event for scripts.
+pub(super) fn event(event: &Value) {
+    out_shown(&Shown::json(&event.to_string()));
 }
 
 /// Whether stdout gets colour.
@@ -66,19 +82,20 @@ pub(super) fn colour() -> bool {
     })
 }
 
-/// A text in the colour of its tone.
-pub(super) fn toned(text: &str, tone: Tone) -> String {
-    if !colour() {
-        return text.to_owned();
-    }
+/// Prints one line in the colour of its tone.
+pub(super) fn out_toned(text: &str, tone: Tone) {
+    out_shown(&toned(Shown::line(text), tone));
+}
+
+fn toned(text: Shown, tone: Tone) -> Shown {
     let code = match tone {
-        Tone::Plain => return text.to_owned(),
-        Tone::Dim => "2",
-        Tone::Good => "32",
-        Tone::Bad => "31",
-        Tone::Ask => "33",
+        Tone::Plain => return text,
+        Tone::Dim => 2,
+        Tone::Good => 32,
+        Tone::Bad => 31,
+        Tone::Ask => 33,
     };
-    format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    if colour() { text.coloured(code) } else { text }
 }
 
 /// Prints the human lines of an append.
@@ -90,19 +107,18 @@ pub(super) fn human(line: &Line, now: &Now) {
 
 /// Prints one human line.
 pub(super) fn human_line(line: &HumanLine) {
-    out(&toned_line(line));
+    out_shown(&toned_line(line));
 }
 
 /// One human line in its colours.
-pub(super) fn toned_line(line: &HumanLine) -> String {
-    let clock = toned(&format!("[{}]", line.clock), Tone::Dim);
-    format!("{clock} {}", toned(&format!("{} {}", line.glyph, line.text), line.tone))
+pub(super) fn toned_line(line: &HumanLine) -> Shown {
+    let (clock, text) = line.shown();
+    toned(clock, Tone::Dim).then(&toned(text, line.tone))
 }
 
 /// Prints a line if somebody reads it; says whether that went.
-pub(super) fn offer(text: &str) -> bool {
-    let mut stdout = io::stdout().lock();
-    stdout.write_all(format!("{text}\n").as_bytes()).and_then(|()| stdout.flush()).is_ok()
+pub(super) fn offer(text: &Shown) -> bool {
+    write_line(text).is_ok()
 }
 
 /// A table without lines, as wide as the terminal allows.
@@ -114,7 +130,7 @@ pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
         .set_width(width());
     table.set_header(header.iter().map(|name| name.to_uppercase()));
     for row in rows {
-        table.add_row(row.clone());
+        table.add_row(row.iter().map(|cell| Shown::line(cell).to_string()));
     }
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));

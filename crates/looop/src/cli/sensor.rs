@@ -55,7 +55,7 @@ impl Sensor {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         match &self.verb {
             Verb::List(json) => list(place, json.json)?,
-            Verb::Show { name } => print::out_bytes(&sensors::script(place, name)?),
+            Verb::Show { name } => print::out_file(&sensors::script(place, name)?),
             Verb::Write { name, script } => {
                 let (name, script) = (named(name)?, body::body(script, "script")?);
                 print::out(&submit::made(place, Move::WriteSensor { name, script })?);

@@ -40,9 +40,12 @@ impl Shot {
                 "looop: {name} left no screen; this one is put together from the end of its output"
             ));
         }
-        print::out(
-            if self.ansi { seen.coloured() } else { seen.shot.lines.join("\n") }.trim_end_matches('\n'),
-        );
+        if self.ansi {
+            // Drawn anew from the cells of the screen: colours are all that a terminal is told.
+            print::out_bytes(format!("{}\n", seen.coloured().trim_end_matches('\n')).as_bytes());
+        } else {
+            print::out(seen.shot.lines.join("\n").trim_end_matches('\n'));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -94,7 +94,7 @@ fn pulse(status: &View) -> String {
 }
 
 fn trouble(status: &View) {
-    let bad = |text: String| print::out(&print::toned(&text, Tone::Bad));
+    let bad = |text: String| print::out_toned(&text, Tone::Bad);
     if let Some(paused) = &status.paused {
         bad(format!("paused    {paused}"));
     }
@@ -168,7 +168,7 @@ fn tail(status: &View) {
     }
     for ask in &status.asks {
         let line = format!("? {}: {}", ask.id, looop_core::model::moves::one_line(&ask.prompt, 200));
-        print::out(&print::toned(&line, Tone::Ask));
+        print::out_toned(&line, Tone::Ask);
         print::out(&format!("  looop answer {} '…'", ask.id));
     }
     if !status.journal.is_empty() {

@@ -58,7 +58,7 @@ impl Undo {
             return print::json(&preview);
         }
         print::say(&format!("would take back: {} ({})", preview.row.what, preview.row.by));
-        print::out(print::tame(&preview.diff).trim_end());
+        print::out(preview.diff.trim_end());
         Ok(())
     }
 

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::Args;
 use looop_core::engine::io::PulseView;
 use looop_core::ledger::entry::Line;
+use looop_core::shown::Shown;
 use looop_core::time::{clock_text, minute_text};
 use looop_core::view::{events, lines};
 use serde_json::json;
@@ -91,9 +92,9 @@ fn beat(data: &Path) -> Result<Beaten> {
 }
 
 fn machine(line: &Line) -> Vec<String> {
-    events::events(line).iter().map(ToString::to_string).collect()
+    events::events(line).iter().map(|event| Shown::json(&event.to_string()).to_string()).collect()
 }
 
 fn human(line: &Line) -> Vec<String> {
-    lines::lines(line, &clock::now()).iter().map(lines::HumanLine::plain).collect()
+    lines::lines(line, &clock::now()).iter().map(|line| line.plain().to_string()).collect()
 }

@@ -5,18 +5,21 @@ use std::collections::BTreeMap;
 use looop_core::approval::{Lapsed, Parked};
 use looop_core::engine::io::{Consent, Reply, Request, Say};
 use looop_core::ledger::state::Ledger;
-use looop_core::model::letter::AskKind;
+use looop_core::model::digest::Digest;
+use looop_core::model::letter::{Ask, AskKind};
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
 use looop_core::time::machine_text;
-use looop_store::Reader;
+use looop_core::world::observation::Letters;
+use looop_store::{Reader, Stored};
 use serde::Serialize;
 use serde_json::Value;
 use similar::TextDiff;
 
-use super::{Place, submit};
+use super::{Place, see, submit};
 use crate::clock;
 use crate::failure::{Failure, Result};
+use crate::pulse::guest::Guest;
 use crate::pulse::open::log_failure;
 
 /// A move that waits, as the person is shown it.
@@ -43,19 +46,72 @@ pub(crate) struct Waiting {
     pub(crate) diff: Option<String>,
     /// Until when it waits.
     pub(crate) expires: String,
+    /// What changed since it was asked for, so that a yes is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changed: Option<String>,
     /// Why it can no longer be approved, if it cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lapsed: Option<String>,
+    #[serde(skip)]
+    bound: Digest,
+}
+
+impl Waiting {
+    /// All of what a yes would carry out, as it is shown: how a file changes, or the move itself.
+    pub(crate) fn text(&self) -> String {
+        let whole = || serde_json::to_string_pretty(&self.action).unwrap_or_default();
+        self.diff.clone().unwrap_or_else(whole)
+    }
 }
 
 fn ledger(reader: &Reader) -> Result<Ledger> {
     reader.ledger().map_err(|error| log_failure(&error))
 }
 
-/// All moves that wait, by ask.
-pub(crate) fn waiting(reader: &Reader) -> Result<BTreeMap<String, Waiting>> {
-    let parked = ledger(reader)?.parked;
-    Ok(parked.into_iter().map(|(ask, parked)| (ask, shown(reader, &parked))).collect())
+/// All moves that wait, by ask, and why a letter holds none. What a worker proposes is among them before the loop has
+/// taken it in, worked out as the loop does.
+pub(crate) fn waiting(
+    reader: &Reader,
+    ledger: &Ledger,
+    letters: &Letters,
+) -> BTreeMap<String, std::result::Result<Waiting, String>> {
+    let is_new = |(id, ask): &(&String, &Ask)| {
+        let known = [ledger.parked.contains_key(*id), ledger.settled.contains_key(*id)];
+        ask.kind == AskKind::Proposal && known == [false, false] && !ledger.lapsed.contains_key(*id)
+    };
+    let new: Vec<(&String, &Ask)> = letters.asks.iter().filter(is_new).collect();
+    if new.is_empty() && ledger.parked.is_empty() {
+        return BTreeMap::new();
+    }
+    let (docs, now) = (see::docs(reader, letters), clock::now());
+    let parked = ledger.parked.iter().map(|(ask, parked)| (ask.clone(), Ok(parked.clone())));
+    let new = new.into_iter().map(|(id, ask)| (id.clone(), Parked::proposed(ask, &docs, &now)));
+    let view = |parked: Parked| Waiting { changed: parked.changed(&docs), ..shown(reader, &parked) };
+    parked.chain(new).map(|(ask, parked)| (ask, parked.map(view))).collect()
+}
+
+/// Notes that the person who runs this verb was shown these moves whole, so that they can agree to them.
+pub(crate) fn mark_shown<'a>(
+    place: &Place,
+    moves: impl Iterator<Item = (&'a str, &'a Waiting)>,
+) -> Result<()> {
+    if Guest::myself(&place.data).no_person().is_some() {
+        return Ok(());
+    }
+    let reader = place.reader()?;
+    for (ask, waiting) in moves.filter(|(_, waiting)| waiting.changed.is_none()) {
+        let marked = reader.mark_shown(ask, waiting.bound);
+        marked.map_err(|error| Failure::new(error.text()))?;
+    }
+    Ok(())
+}
+
+/// Forgets what was shown under asks that no longer wait. Where that cannot be done it is only kept longer.
+pub(crate) fn forget_shown(place: &Place, waits: impl Fn(&str) -> bool) -> Result<()> {
+    if Guest::myself(&place.data).no_person().is_some() {
+        return Ok(());
+    }
+    place.reader()?.forget_shown(waits).map_err(|error| Failure::new(error.text()))
 }
 
 /// The moves that waited and can no longer be approved, by ask.
@@ -79,7 +135,9 @@ fn shown(reader: &Reader, parked: &Parked) -> Waiting {
         rests_on: parked.ground.keys().cloned().collect(),
         diff: diff(reader, &parked.proposal.action),
         expires: machine_text(parked.expires),
+        changed: None,
         lapsed: None,
+        bound: parked.digest,
     }
 }
 
@@ -145,8 +203,12 @@ fn sensor_path(reader: &Reader, name: &str) -> String {
 
 /// Whether an ask is a move that waits, and not a question.
 pub(crate) fn is_proposal(reader: &Reader, ask: &str) -> Result<bool> {
-    let letter = reader.letters().asks.remove(ask);
     let ledger = ledger(reader)?;
+    // What the log says an ask is, it is; whoever writes its letter anew does not change that.
+    if let Some(record) = ledger.asks.get(ask) {
+        return Ok(record.kind == AskKind::Proposal);
+    }
+    let letter = reader.letters().asks.remove(ask);
     // One that was settled without an answer was a move that a person has spoken about already.
     let spoken =
         ledger.settled.contains_key(ask) && letter.is_none() && reader.settled_answer(ask).is_absent();
@@ -167,16 +229,29 @@ pub(crate) fn say(text: &str) -> Result<(Say, String)> {
 }
 
 /// Says a person's word to the move that waits under an ask; says what then really happened.
-pub(crate) fn consent(place: &Place, ask: &str, (say, text): (Say, String)) -> Result<String> {
+pub(crate) fn consent(
+    place: &Place,
+    ask: &str,
+    (say, text): (Say, String),
+    digest: Option<Digest>,
+) -> Result<String> {
     let reader = place.reader()?;
+    let seen = digest.map_or_else(|| reader.shown(ask), Stored::Value);
     let find = || Ok::<_, Failure>(ledger(&reader)?.parked.remove(ask));
     let mut parked = find()?;
+    let waits = parked.is_some() || reader.is_asked(ask);
+    if say != Say::No && waits && !matches!(seen, Stored::Value(_)) {
+        let unseen = format!("you have not been shown all of {ask} yet, so nothing was done");
+        return Err(Failure::new(unseen).hint(format!("looop asks show {ask}, then answer again")));
+    }
     if parked.is_none() {
         // A proposal that no look has found yet.
         submit::done(place, Request::TakeUp { ask: ask.to_owned() })?;
         parked = find()?;
     }
-    let digest = parked.map_or_else(|| looop_core::model::digest::Digest::of(b""), |parked| parked.digest);
+    // A no needs no reading; a yes is to what was shown, whatever lies there by now.
+    let refused = parked.filter(|_| say == Say::No).map(|parked| parked.digest);
+    let digest = refused.or(seen.value()).unwrap_or_else(|| Digest::of(b""));
     let request = Request::Consent(Consent { ask: ask.to_owned(), digest, say, text });
     match submit::submit(place, request, &mut |_| {})? {
         Reply::Done => Ok(format!("refused {ask}; nothing was done")),

@@ -1,6 +1,8 @@
 //! The person's side of letters: what waits, answers, and what is told to a worker.
 
+use looop_core::approval::{PULSE, is_forged};
 use looop_core::engine::io::Request;
+use looop_core::ledger::state::Ledger;
 use looop_core::model::letter::{Ask, AskKind, Tell};
 use looop_core::model::moves::one_line;
 use looop_core::world::fleet::worker_of;
@@ -35,35 +37,89 @@ pub(crate) struct Pending {
     /// The move as it waits in the log. What its letter says does not count.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) waiting: Option<Waiting>,
+    /// Why the letter of a proposal holds no move.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) no_move: Option<String>,
+    /// Whether the loop has taken it in.
+    pub(crate) taken_in: bool,
     pub(crate) age_s: u64,
 }
 
 /// Asks that nobody has answered, oldest first.
 pub(crate) fn pending(place: &Place) -> Result<Vec<Pending>> {
     let reader = place.reader()?;
-    let Letters { asks, answers, broken, .. } = reader.letters();
-    let mut moves = approvals::waiting(&reader)?;
-    for (_, error) in broken {
+    let mut letters = reader.letters();
+    let ledger = reader.ledger().map_err(|error| log_failure(&error))?;
+    for (_, error) in std::mem::take(&mut letters.broken) {
         crate::cli::warn(&error);
     }
+    set_right(&ledger, &mut letters);
+    let mut moves = approvals::waiting(&reader, &ledger, &letters);
     let wall = clock::now().wall;
     // Consent is never given by a letter, so one does not settle it.
-    let open = |ask: &Ask| ask.kind == AskKind::Proposal || !answers.contains_key(&ask.id);
-    let mut waiting: Vec<_> = asks.into_values().filter(open).collect();
+    let open = |ask: &Ask| ask.kind == AskKind::Proposal || !letters.answers.contains_key(&ask.id);
+    let mut waiting: Vec<_> = letters.asks.into_values().filter(open).collect();
     waiting.sort_by_key(|ask| ask.asked);
-    let view = |ask: Ask| Pending {
-        waiting: moves.remove(&ask.id),
-        id: ask.id,
-        from: ask.from,
-        kind: ask.kind,
-        prompt: ask.prompt,
-        options: ask.options,
-        reference: ask.reference,
-        goal: ask.goal,
-        proposal: ask.proposal,
-        age_s: u64::try_from(wall.saturating_sub(ask.asked) / 1000).unwrap_or(0),
+    let view = |ask: Ask| {
+        let (waiting, no_move) = match moves.remove(&ask.id) {
+            Some(Ok(waiting)) => (Some(waiting), None),
+            Some(Err(reason)) => (None, Some(reason)),
+            None => (None, None),
+        };
+        Pending {
+            prompt: looop_core::approval::words(&ask),
+            taken_in: ledger.asks.contains_key(&ask.id),
+            waiting,
+            no_move,
+            id: ask.id,
+            from: ask.from,
+            kind: ask.kind,
+            options: ask.options,
+            reference: ask.reference,
+            goal: ask.goal,
+            proposal: ask.proposal,
+            age_s: u64::try_from(wall.saturating_sub(ask.asked) / 1000).unwrap_or(0),
+        }
     };
     Ok(waiting.into_iter().map(view).collect())
+}
+
+/// The ask with this id that waits.
+pub(crate) fn one(place: &Place, id: &str) -> Result<Pending> {
+    let found = pending(place)?.into_iter().find(|ask| ask.id == id);
+    found.ok_or_else(|| answer_failure(&PostError::NoSuchAsk(looop_core::model::name::shown(id))))
+}
+
+/// Puts the letters right that are in the loop's name: what the log does not know is left out, and a question is as the
+/// log has it, whatever its letter says by now.
+fn set_right(ledger: &Ledger, letters: &mut Letters) {
+    let own = ledger.asks.iter().filter(|(_, record)| record.from == PULSE && record.kind.is_question());
+    for (id, record) in own {
+        let Some(letter) = letters.asks.get_mut(id) else { continue };
+        if is_forged(ledger, id, letter) || letter.prompt != record.prompt {
+            crate::cli::warn(&format!("asks/{id}.json was changed; this is what the loop asked"));
+            *letter = Ask {
+                v: 1,
+                id: id.clone(),
+                from: record.from.clone(),
+                kind: record.kind,
+                prompt: record.prompt.clone(),
+                options: Vec::new(),
+                reference: None,
+                goal: record.goal.clone(),
+                proposal: None,
+                asked: record.asked,
+                fetched: false,
+            };
+        }
+    }
+    letters.asks.retain(|id, ask| {
+        let kept = !is_forged(ledger, id, ask);
+        if !kept {
+            crate::cli::warn(&format!("asks/{id}.json says that the loop asks it, which is not so"));
+        }
+        kept
+    });
 }
 
 /// Posts an answer. The first one wins.

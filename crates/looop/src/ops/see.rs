@@ -12,7 +12,7 @@ use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
 use looop_core::view::status::{Status, status};
-use looop_core::world::observation::{Checked, Docs, Observation, ScheduleDoc};
+use looop_core::world::observation::{Checked, Docs, Letters, Observation, ScheduleDoc};
 use looop_core::world::reading::Reading;
 use looop_session::Roll;
 use looop_store::Reader;
@@ -42,6 +42,18 @@ pub(crate) struct Seen {
     pub(crate) readings: BTreeMap<String, Reading>,
     pub(crate) config: Loaded,
     pub(crate) now: Now,
+}
+
+/// The policy files, the workers and the letters as they are now: what a move rests on.
+pub(crate) fn docs(reader: &Reader, letters: &Letters) -> Docs {
+    let scan = reader.scan(&mut DocsCache::default(), clock::now().wall);
+    Docs {
+        fleet: fleet::look(reader, &mut Roll::default()),
+        waiting: letters.waiting(),
+        unfetched: letters.unfetched(),
+        proposals: letters.proposals(),
+        ..scan.docs
+    }
 }
 
 /// Reads the profile.

@@ -9,6 +9,7 @@ use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan};
 use looop_core::notice::Notice;
+use looop_core::shown::Shown;
 use looop_core::world::observation::Scope;
 use looop_core::world::reading::Reading;
 use looop_session::host;
@@ -283,7 +284,7 @@ impl Driver {
     pub(super) fn warn(&mut self, text: &str) {
         if self.warned != text {
             let clean = if self.spins { "\r\u{1b}[K" } else { "" };
-            drop(writeln!(std::io::stderr().lock(), "{clean}looop: {text}"));
+            drop(writeln!(std::io::stderr().lock(), "{clean}looop: {}", Shown::block(text)));
             text.clone_into(&mut self.warned);
         }
     }

@@ -13,6 +13,7 @@ fn waiting() -> Profile {
     let profile = Profile::bare(LOOOP).guarded().goal("ship", "# Ship\n").decider(&wish);
     let beat = profile.beat();
     assert!(beat.stdout.contains("waits for your yes (ask-1)"), "{beat:?}");
+    profile.run(&["asks"]).ok();
     profile
 }
 
@@ -113,6 +114,7 @@ fn an_approved_command_runs_once_with_the_persons_rights_and_its_end_is_told() {
     let profile = profile.decider(&json!({"action": "run_shell", "cmd": cmd}));
     profile.beat();
     assert!(!mark.exists(), "it hides its program, so it waits");
+    profile.run(&["asks"]).ok();
     profile.run(&["answer", "ask-1", "yes"]).fails(1, "approved ask-1, and it failed");
     assert_eq!(std::fs::read_to_string(&mark).expect("it ran"), "once\n");
     profile.run(&["answer", "ask-1", "yes"]).fails(1, "settled before");
@@ -124,6 +126,7 @@ fn always_adds_a_rule_for_this_action_and_goal() {
     let wish = json!({"action": "write_playbook", "body": BOLD, "goal": "ship"});
     let profile = Profile::bare(LOOOP).guarded().goal("ship", "# Ship\n").decider(&wish);
     profile.beat();
+    profile.run(&["asks"]).ok();
     profile.run(&["answer", "ask-1", "always"]).ok();
     assert_eq!(profile.file("PLAYBOOK.md").as_deref(), Some(BOLD));
     let policy = profile.file("policy.toml").expect("a policy");
@@ -218,6 +221,7 @@ printf '{"action":"write_sensor","name":"clock","script":"#!/bin/sh\\necho 1\\n"
     let parked = profile.ledger().parked;
     assert_eq!(parked.len(), 2, "{parked:?}");
     for ask in parked.keys() {
+        profile.run(&["asks", "show", ask]).ok();
         profile.run(&["answer", ask, "yes"]).ok();
     }
     assert_eq!(profile.file("goals/work.md").as_deref(), Some("# rockets\n"));

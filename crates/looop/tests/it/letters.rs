@@ -433,6 +433,7 @@ fn a_proposal_is_a_move_that_waits() {
     assert_eq!((&asks[0]["kind"], &asks[0]["proposal"]), (&json!("proposal"), &action));
     assert_eq!(asks[0]["prompt"], "setup~1 proposes to write goal ship");
     assert_eq!(profile.file("goals/ship.md"), None);
+    profile.run(&["asks", "show", "setup-1"]).ok();
     let said = profile.run(&["answer", "setup-1", "yes"]).ok().stdout;
     assert_eq!(said, "approved setup-1, and done: wrote goal ship\n");
     assert_eq!(profile.file("goals/ship.md").as_deref(), Some("Ship it.\n"));

@@ -220,6 +220,38 @@ fn nothing_is_switched_off_or_left_open() {
     none(&findings, "must not be there");
 }
 
+/// Where standard output or errors are written besides `cli/print.rs`, which escapes what others wrote: a terminal that
+/// is driven, a spinner of our own words, warnings that are escaped there, and questions about the terminal alone.
+const WRITERS: &[&str] = &[
+    "cli/ask.rs",
+    "cli/events.rs",
+    "cli/foreground.rs",
+    "cli/hidden.rs",
+    "cli/print.rs",
+    "cli/terminal.rs",
+    "cli/up.rs",
+    "pulse/effects.rs",
+    "pulse/pulse_log.rs",
+];
+/// The verbs that promise bytes as they are.
+const RAW: &[&str] = &["cli/completions.rs", "cli/log.rs", "cli/print.rs", "cli/run.rs", "cli/shot.rs"];
+
+#[test]
+fn what_others_wrote_is_printed_in_one_place() {
+    let mut findings = Vec::new();
+    for source in sources().iter().filter(|source| !source.is_test()) {
+        let Some(inner) = source.path.strip_prefix("crates/looop/src/") else { continue };
+        let streams = ["stdout()", "stderr()"].iter().any(|stream| source.lasting.contains(stream));
+        if streams && !WRITERS.contains(&inner) {
+            findings.push(format!("{inner}: a standard stream"));
+        }
+        if source.lasting.contains("out_bytes") && !RAW.contains(&inner) {
+            findings.push(format!("{inner}: bytes as they are"));
+        }
+    }
+    none(&findings, "print through cli/print.rs, which escapes");
+}
+
 /// The crate for tests is test code throughout.
 fn is_helper_that_sleeps(source: &Source) -> bool {
     source.path.starts_with("crates/looop-sim/") && source.code.contains("thread::sleep")

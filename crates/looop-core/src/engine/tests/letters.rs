@@ -106,7 +106,7 @@ fn what_a_worker_asked_is_told_to_the_worker_and_not_to_the_decider() {
         let notes = &world.engine.ledger().notes;
         notes.iter().any(|note| matches!(note.what, NoteKind::Answer { .. }))
     };
-    for (from, decider) in [("w~1", false), ("stranger~1", true), ("pulse", true)] {
+    for (from, decider) in [("w~1", false), ("stranger~1", true)] {
         let mut world = employed();
         world.asks("a", from, AskKind::Question);
         world.beat();

@@ -4,11 +4,13 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod approvals;
 mod field;
 mod files;
 mod grants;
 mod person;
 mod races;
 mod repos;
+mod screens;
 mod shell;
 mod vehicles;

@@ -16,6 +16,7 @@ fn waiting() -> Field {
     let field = Field::new("");
     let said = field.beat(&json!({"action": "write_playbook", "body": BOLD, "goal": "person"}));
     assert!(said.contains("waits for your yes (ask-1)"), "{said}");
+    field.profile.run(&["asks"]).ok();
     field
 }
 
