@@ -48,7 +48,7 @@ pub use kernel::State;
 pub use memory::let_go_of_code;
 pub use point::point;
 pub use reader::{Extent, Piece, Transcript};
-pub use roll::{Roll, Row, row};
+pub use roll::{Roll, Row, lost, row};
 pub use screen::Shot;
 pub use size::Size;
 pub use spawn::turn_into;

@@ -159,6 +159,17 @@ pub fn row(root: &Path, session: &str) -> io::Result<Option<Row>> {
     Ok(Roll::default().row(&top, session, false))
 }
 
+/// The sessions in `root` whose host died without a receipt and of which nobody has ended yet what they left.
+pub fn lost(root: &Path) -> io::Result<Vec<String>> {
+    let mut lost = Vec::new();
+    for (session, ended) in sessions(root)? {
+        if !ended && crate::host::is_unswept(&root.join(&session))? {
+            lost.push(session);
+        }
+    }
+    Ok(lost)
+}
+
 /// Where the status of a session is published.
 fn place(session: &str, ended: bool) -> String {
     format!("{}/{}", status::FOLDER, status::file_name(session, ended))

@@ -136,7 +136,8 @@ impl Drop for Batch {
         if !self.over && !clean {
             // It was killed itself, and so did not end what it had started.
             let mine = format!("{}-", self.mark);
-            Marked::by(&|mark| mark.starts_with(&mine)).end();
+            // Where its processes cannot be listed nothing more can be done for them.
+            Marked::by(&|mark| mark.starts_with(&mine)).end().ok();
         }
     }
 }

@@ -44,6 +44,9 @@ pub struct Job {
     /// Whether its standard output is also told as it comes.
     #[serde(default)]
     pub stream: bool,
+    /// Whether nothing that it starts is spared, whatever its name.
+    #[serde(default)]
+    pub strict: bool,
 }
 
 /// A whole pass.
@@ -55,7 +58,8 @@ pub struct Order {
     pub env: Option<Vec<(String, String)>>,
     /// How many may run at once; at least one does.
     pub parallel: usize,
-    /// Program names that are left alone once they left the process group they were started in.
+    /// Program names that are left alone once they left the process group they were started in, unless their job is
+    /// strict.
     pub spare: Vec<String>,
 }
 

@@ -112,7 +112,7 @@ impl<'a> Pass<'a> {
             order: &request.order,
             next: 0,
             running: Vec::new(),
-            sweep: Sweep::new(&request.mark, &request.order.spare),
+            sweep: Sweep::new(&request.mark, &request.order),
             input: Some(input),
             output,
             outbox: Vec::new(),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, test_kill_process_group};
 
+use crate::batch::job::Order;
 use crate::clock;
 use crate::hunt;
 use crate::proc::{self, Process, Table};
@@ -52,6 +53,8 @@ pub(super) struct Sweep {
     /// The mark of the pass with its dash; the index of the job follows.
     mark: String,
     spare: Vec<String>,
+    /// The jobs that spare nobody.
+    strict: HashSet<usize>,
     /// Which job was started as this process, and so as this group.
     homes: HashMap<i32, usize>,
     /// The jobs whose own process lives, by it.
@@ -65,10 +68,12 @@ pub(super) struct Sweep {
 }
 
 impl Sweep {
-    pub(super) fn new(mark: &str, spare: &[String]) -> Self {
+    pub(super) fn new(mark: &str, order: &Order) -> Self {
+        let strict = order.jobs.iter().enumerate().filter(|(_, job)| job.strict).map(|(index, _)| index);
         Self {
             mark: format!("{mark}-"),
-            spare: spare.to_vec(),
+            spare: order.spare.clone(),
+            strict: strict.collect(),
             homes: HashMap::new(),
             live: HashMap::new(),
             endings: HashMap::new(),
@@ -201,13 +206,21 @@ impl Sweep {
         for (process, line) in table.below(proc::our_pid()) {
             let (owner, home) = self.owner(table, &line);
             let wanted = scope == Scope::All || self.is_over(owner);
-            let exempt = self.left.contains(&process.pid) || tree::spared(table, &line, home, &self.spare);
+            let spared = !self.is_strict(owner) && tree::spared(table, &line, home, &self.spare);
+            let exempt = self.left.contains(&process.pid) || spared;
             any_exempt |= wanted && exempt;
             if wanted && !exempt {
                 members.entry(owner).or_default().push(process);
             }
         }
         (members, any_exempt)
+    }
+
+    fn is_strict(&self, owner: Owner) -> bool {
+        match owner {
+            Owner::Job(job) => self.strict.contains(&job),
+            Owner::Nobody => false,
+        }
     }
 
     /// Whether what belongs to this owner has to go.

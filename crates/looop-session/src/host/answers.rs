@@ -76,13 +76,25 @@ impl Keeper<'_> {
 
     /// Why a caller may only look: it runs in another session. Whoever types there does not speak for a person.
     fn stranger(&mut self, caller: u64) -> Option<String> {
-        let (pid, own) = (self.door.peer(caller)?, self.ground.folder.place()?);
-        let root = own.parent()?;
+        let unknown = |why: &str| Some(format!("it cannot be told who asks: {why}"));
+        let Some(pid) = self.door.peer(caller) else {
+            return unknown("the kernel does not name its process").filter(|_| cfg!(target_os = "linux"));
+        };
+        let own = self.ground.folder.place();
+        let Some((own, root)) = own.as_deref().and_then(|own| Some((own, own.parent()?))) else {
+            return unknown("it cannot be seen where this session is");
+        };
         match crate::inside(pid, root) {
-            Ok(None) => None,
+            Ok(None) => match crate::lost(root) {
+                Ok(lost) if lost.is_empty() => None,
+                Ok(lost) => {
+                    unknown(&format!("the host of {} died and what it left may run", lost.join(", ")))
+                }
+                Err(error) => unknown(&error.to_string()),
+            },
             Ok(Some(session)) if own.file_name() == Some(std::ffi::OsStr::new(&session)) => None,
             Ok(Some(session)) => Some(format!("{session} is a session too, and only a person may do that")),
-            Err(error) => Some(format!("it cannot be told who asks: {error}")),
+            Err(error) => unknown(&error.to_string()),
         }
     }
 

@@ -65,7 +65,8 @@ pub(super) struct Caller {
 impl Caller {
     pub(super) fn new(number: u64, stream: UnixStream) -> Self {
         let (heard, out) = (Vec::new(), Outbox::default());
-        let (role, peer) = (Role::Asking, crate::peer(&stream));
+        // Whose process is not known is refused what takes a person.
+        let (role, peer) = (Role::Asking, crate::peer(&stream).ok().flatten());
         Self { number, stream, heard, out, role, fresh: false, stale: false, gone: false, peer }
     }
 

@@ -283,7 +283,7 @@ fn end_lost(folder: &Folder, host: Option<i32>) -> io::Result<Remains> {
         spare: &stored.spec.spare,
         sessions: &sessions,
     }
-    .end();
+    .end()?;
     if let Some(group) = group {
         group.dissolve();
     }

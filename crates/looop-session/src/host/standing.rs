@@ -190,12 +190,17 @@ pub(super) fn load_spec(folder: &Folder) -> io::Result<Loaded<Stored>> {
     load(folder, folder::SPEC)
 }
 
-/// The mark of the session in a folder, if there is one to be read.
-pub(crate) fn mark_of(folder: &std::path::Path) -> Option<String> {
-    match load_spec(&Folder::open(folder).ok()??).ok()? {
+/// The mark of the session in a folder, if there is one.
+pub(crate) fn mark_of(folder: &Path) -> io::Result<Option<String>> {
+    let Some(inside) = Folder::open(folder)? else { return Ok(None) };
+    Ok(match load_spec(&inside)? {
         Loaded::Value(stored) => Some(stored.mark),
-        Loaded::Absent | Loaded::Corrupt(_) => None,
-    }
+        Loaded::Absent => None,
+        Loaded::Corrupt(why) => {
+            let why = format!("{}: {why}", folder.display());
+            return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+        }
+    })
 }
 
 fn read_started(folder: &Folder) -> io::Result<Loaded<Vec<u8>>> {

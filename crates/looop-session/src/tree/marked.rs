@@ -1,6 +1,7 @@
 //! What a dead process had below it, found by what it gave them: a mark, and a control group.
 
 use std::collections::HashSet;
+use std::io;
 
 use rustix::process::Signal;
 
@@ -48,13 +49,17 @@ impl<'a> Marked<'a> {
 }
 
 impl Marked<'_> {
-    /// Ends them, and all below them. Blocks.
-    pub(crate) fn end(&self) -> Remains {
+    /// Ends them, and all below them. Blocks. Where the processes cannot be listed it is an error: nobody can tell whether
+    /// one of them runs.
+    pub(crate) fn end(&self) -> io::Result<Remains> {
         let mut ending = Ending::begin(clock::boot());
         let mut seen = HashSet::new();
         let mut empty_looks = 0;
         loop {
-            let Ok(table) = Table::scan() else { return self.end_blindly() };
+            let table = match Table::scan() {
+                Ok(table) => table,
+                Err(error) => return self.end_blindly(error),
+            };
             let found = self.find(&table);
             seen.extend(found.members.iter().map(|process| process.identity()));
             empty_looks = if found.members.is_empty() { empty_looks + 1 } else { 0 };
@@ -67,22 +72,23 @@ impl Marked<'_> {
             let hunting = empty_looks >= EMPTY_LOOKS || !ending.polite(now);
             let hits = if hunting { hunt::hunt(&|pid| self.probe(pid)) } else { 0 };
             if empty_looks >= EMPTY_LOOKS && hits == 0 {
-                return Remains { found: seen.len(), left: Vec::new() };
+                return Ok(Remains { found: seen.len(), left: Vec::new() });
             }
             if let Pressed::Stuck(left) = ending.press(now, &table, &found.members) {
-                return Remains { found: seen.len(), left };
+                return Ok(Remains { found: seen.len(), left });
             }
             std::thread::sleep(ending.next().saturating_sub(clock::boot()).max(GAPS.0));
         }
     }
 
-    /// Without a process table there is but the control group.
-    fn end_blindly(&self) -> Remains {
-        if let Some(cgroup) = self.cgroup {
-            // Nothing else is left to be done.
-            cgroup.kill().ok();
+    /// Without a process table there is but the control group, which knows all of them if they were born in it.
+    fn end_blindly(&self, error: io::Error) -> io::Result<Remains> {
+        match self.cgroup {
+            Some(cgroup) => cgroup.kill().map(|()| Remains::default()),
+            // Where there never is one, nothing else can be done.
+            None if cfg!(not(target_os = "linux")) => Ok(Remains::default()),
+            None => Err(error),
         }
-        Remains::default()
     }
 
     /// The living ones, with all below them. Never ourselves.

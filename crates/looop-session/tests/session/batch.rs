@@ -257,6 +257,9 @@ fn spared_programs_live_on_once_they_left_the_group() {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     assert!(stranger.untouched());
     ground.await_nobody();
+    order.jobs[0].strict = true;
+    assert_eq!(run_all(&order)[0].ended, Ended::Exited(0));
+    assert_eq!(ground.alive(), [], "a strict job spares nobody");
 }
 
 /// A script may be busy for an instant because a fork elsewhere still has it open for writing.

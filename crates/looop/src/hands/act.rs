@@ -84,7 +84,10 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     let mut spec = Spec::new(argv, cwd, env);
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
     spec.output_keep = OUTPUT_KEEP;
-    spec.spare.clone_from(&config.spare);
+    // What outlives a confined command is confined and unknown to anybody: nothing of it is spared.
+    if plan.rights.is_person() {
+        spec.spare.clone_from(&config.spare);
+    }
     Ok(spec)
 }
 

@@ -62,6 +62,7 @@ impl<'a> Authored<'a> {
         }
         let dressed = sandbox::dress(reader.root(), self.config, granted, (job.argv, &[]));
         let (argv, env) = dressed.map_err(|failure| failure.error)?;
-        Ok(Job { argv, env: Some(env), ..job })
+        // A daemon that outlived it would outlive what confines and names it.
+        Ok(Job { argv, env: Some(env), strict: true, ..job })
     }
 }

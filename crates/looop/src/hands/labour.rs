@@ -1,5 +1,7 @@
 //! What the moves that touch workers do.
 
+use std::path::Path;
+
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, Plan};
@@ -145,6 +147,9 @@ fn told(reader: &Reader, ask: &str) -> Result<Told> {
 
 /// Types into a session. What its host has typed before under the same name is not typed again.
 fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
+    if let Err(failure) = sweep_all(reader.root()) {
+        return Outcome::failed(failure.error);
+    }
     let typed = Client::connect(&folder(reader, session)).and_then(|mut client| {
         if let Move::SteerSession { input: text, .. } = &plan.action {
             client.send(Some(input), text, true).map(|sent| delivered(sent.delivery))
@@ -199,6 +204,18 @@ pub(crate) fn sweep_lost(reader: &Reader, session: &str) -> Result<usize> {
     host::sweep(&folder(reader, session)).map_err(|error| {
         Failure::new(format!("what {session} left running could not be ended: {}", causes(&error)))
     })
+}
+
+/// Ends what all dead hosts of workers left behind in the profile `data`. Where none died this is a short look.
+pub(crate) fn sweep_all(data: &Path) -> Result<()> {
+    let root = data.join("sessions");
+    let unreadable = |error: std::io::Error| Failure::new(format!("sessions/ cannot be read: {error}"));
+    for session in looop_session::lost(&root).map_err(unreadable)? {
+        host::sweep(&root.join(&session)).map_err(|error| {
+            Failure::new(format!("what {session} left running could not be ended: {}", causes(&error)))
+        })?;
+    }
+    Ok(())
 }
 
 /// Whether sessions have been ended on request.

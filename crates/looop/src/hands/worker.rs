@@ -68,6 +68,7 @@ fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<
     let mut spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
     if let Some(confined) = &confined {
         spec.argv = confined.wrap(reader, config, (task, &agent), &spec)?;
+        spec.spare.clear();
         spec.notes.insert("confined".to_owned(), confined.means.word().to_owned());
     }
     host_it(reader, config, task, &spec).map_err(|error| {

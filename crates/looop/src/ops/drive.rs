@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::session::Target;
 use crate::failure::{Failure, Result};
+use crate::hands::labour;
 
 pub(crate) use looop_session::client::{Attached, Frame, Sent};
 pub(crate) use looop_session::kernel::Delivery;
@@ -24,6 +25,9 @@ pub(crate) fn parse_size(text: &str) -> std::result::Result<Size, String> {
 impl Target {
     /// Reaches its host.
     pub(super) fn client(&self) -> Result<Client> {
+        // A host takes nobody for a person while it is not known what another, dead one left running.
+        // Where this cannot be done the host says so.
+        self.folder.parent().and_then(Path::parent).and_then(|data| labour::sweep_all(data).ok());
         Client::connect(&self.folder).map_err(|error| self.failure(error))
     }
 

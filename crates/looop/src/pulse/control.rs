@@ -184,9 +184,10 @@ fn serve(mut stream: UnixStream, sock: &Path, poster: &Poster, door: &Door) -> s
 fn guest(stream: &UnixStream, sock: &Path) -> Guest {
     let data = sock.parent().unwrap_or(sock);
     match looop_session::peer(stream) {
-        Some(pid) => Guest::of(pid, data, Some(std::process::id())),
-        // Where the kernel does not tell, the file's mode is all there is.
-        None => Guest::Person,
+        Ok(Some(pid)) => Guest::of(pid, data, Some(std::process::id())),
+        // Where no kernel tells, the file's mode is all there is.
+        Ok(None) => Guest::Person,
+        Err(error) => Guest::Unknown(error.to_string()),
     }
 }
 

@@ -8,6 +8,8 @@ use looop_core::model::moves::Move;
 use looop_core::model::plan::Author;
 use looop_core::world::fleet::worker_of;
 
+use crate::hands::labour;
+
 /// Who makes a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Guest {
@@ -24,17 +26,28 @@ pub(crate) enum Guest {
 impl Guest {
     /// The guest with this process number; `holder` is the lock holder's.
     pub(crate) fn of(pid: i32, data: &Path, holder: Option<u32>) -> Self {
+        Self::judged(pid, data, holder).unwrap_or_else(Self::Unknown)
+    }
+
+    fn judged(pid: i32, data: &Path, holder: Option<u32>) -> Result<Self, String> {
+        let text = |error: std::io::Error| error.to_string();
         let sessions = data.join("sessions");
-        if !sessions.exists() {
-            return Self::Person;
+        if !sessions.try_exists().map_err(text)? {
+            return Ok(Self::Person);
+        }
+        if let Some(session) = looop_session::inside(pid, &sessions).map_err(text)? {
+            return Ok(Self::Session(session));
         }
         let holder = holder.and_then(|pid| i32::try_from(pid).ok());
-        match looop_session::inside(pid, &sessions) {
-            Ok(Some(session)) => Self::Session(session),
-            Ok(None) if holder.is_some_and(|holder| looop_session::is_below(pid, holder)) => Self::Child,
-            Ok(None) => Self::Person,
-            Err(error) => Self::Unknown(error.to_string()),
+        if let Some(holder) = holder
+            && looop_session::is_below(pid, holder).map_err(text)?
+        {
+            return Ok(Self::Child);
         }
+        // One whose host died runs below nobody. It is ended, with all that is known of it, before anybody is taken for a
+        // person.
+        labour::sweep_all(data).map_err(|failure| failure.error)?;
+        Ok(Self::Person)
     }
 
     /// Ourselves, as a verb.

@@ -131,6 +131,7 @@ fn job(
         stderr_cap: Some(64 << 10),
         keep: Keep::Tail,
         stream: true,
+        strict: false,
     })
 }
 

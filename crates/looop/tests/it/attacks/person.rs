@@ -106,6 +106,59 @@ fn no_worker_talks_to_the_sockets_of_others() {
     assert!(workers.contains("victim"), "{workers}");
 }
 
+/// A worker that holds the lock of another open, and names it in its arguments, is not that other.
+#[test]
+fn no_worker_passes_for_another() {
+    let field = Field::new("");
+    field.profile.run(&["worker", "start", "victim", "--command", "exec sleep 1000"]).ok();
+    let over = field.profile.fifo("over");
+    let said = field.profile.outside().join("said");
+    let victim = field.profile.data().join("sessions/victim~1");
+    // The outer shell reports; the inner one pretends to be a host.
+    let cmd = format!(
+        "exec 8> '{}'; exec 9< '{1}/lock'; bash -c 'env -i LOOOP_DATA_DIR=\"$LOOOP_DATA_DIR\" \"$LOOOP_BIN\" kill victim \
+         > \"{2}\" 2>&1; true' x '{1}'",
+        over.path().display(),
+        victim.display(),
+        said.display(),
+    );
+    field.profile.run(&["worker", "start", "evil", "--command", &cmd]).ok();
+    over.hear();
+    let said = std::fs::read_to_string(said).unwrap();
+    assert!(said.contains("from inside session evil~1"), "{said}");
+    let workers = field.profile.run(&["worker", "list", "--json"]).ok().json();
+    let alive = workers.as_array().unwrap().iter().any(|row| row["id"] == "victim" && row["alive"] == true);
+    field.profile.run(&["kill", "--all", "--force"]);
+    assert!(alive, "{workers}");
+}
+
+/// A worker that has killed its own host runs below nobody, and is no person either.
+#[test]
+fn no_worker_without_a_host_says_yes() {
+    for clear in ["", "exec -c "] {
+        let field = waiting();
+        let over = field.profile.fifo("over");
+        let file = field.profile.outside().join("tries.sh");
+        let tries = format!(
+            "trap '' HUP TERM; exec 8> '{}'; host=$PPID; kill -9 $host; while kill -0 $host 2> /dev/null; do :; done\n\
+             env -i LOOOP_DATA_DIR='{}' '{}' answer ask-1 yes < /dev/null\n",
+            over.path().display(),
+            field.profile.data().display(),
+            field.profile.binary().display(),
+        );
+        std::fs::write(&file, tries).unwrap();
+        let cmd = format!("{clear}bash '{}'", file.display());
+        field.profile.run(&["worker", "start", "evil", "--command", &cmd]);
+        over.hear();
+        // Without its environment it is known by its control group alone, where there is one.
+        let known = clear.is_empty() || field.profile.data().join("sessions/evil~1/cgroup").exists();
+        if known {
+            untouched(&field, clear);
+        }
+        field.profile.run(&["down"]).ok();
+    }
+}
+
 /// What is printed cannot make a terminal do anything.
 #[test]
 fn a_question_does_not_drive_the_terminal() {

@@ -194,3 +194,15 @@ fn a_means_that_does_not_work_is_said_at_once() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("sandbox = \"bwrap\" does not work here"), "{said}");
 }
+
+/// A program of a name that is spared leaves its group and would outlive what confines it, unknown to anybody.
+#[test]
+fn nothing_confined_is_spared_by_its_name() {
+    for ground in each("") {
+        let daemon = "cp \"$(command -v sleep)\" adb; setsid ./adb 1000 < /dev/null > /dev/null 2>&1 & \
+                      until [ \"$(cat /proc/$!/comm)\" = adb ]; do :; done; echo there";
+        let (outcome, said) = ground.shell(daemon);
+        assert!(said.contains("there"), "{}: {outcome:?} {said}", ground.means);
+        assert_eq!(ground.profile.survivors(), Vec::<String>::new(), "{}", ground.means);
+    }
+}
