@@ -6,7 +6,8 @@ use crate::approval::{Ground, Wish};
 use crate::gate::Limits;
 use crate::ledger::state::{Deciding, Ledger};
 use crate::model::digest::Digest;
-use crate::model::letter::{Ask, AskKind};
+use crate::model::goal;
+use crate::model::letter::{Ask, AskKind, Topic};
 use crate::model::moves::{Move, Object, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
@@ -168,6 +169,9 @@ fn plan(cx: &Context<'_>, proposal: Proposal) -> Result<Plan, String> {
     let action = fixed(cx, action)?;
     let goal =
         goal.or_else(|| if let Move::StartWorker { goal, .. } = &action { goal.clone() } else { None });
+    let own = cx.author == Author::Builtin && matches!(action, Move::AskHuman { .. });
+    let counts = cx.author != Author::Person;
+    let recipe = goal.as_ref().filter(|_| counts).and_then(|goal| recipe(cx.ledger, cx.docs, goal.as_str()));
     let longest = cx.limits.max_next_interval.as_secs().max(SHORTEST_NUDGE_S);
     let mut plan = Plan {
         act: Act::Nothing,
@@ -184,6 +188,8 @@ fn plan(cx: &Context<'_>, proposal: Proposal) -> Result<Plan, String> {
         rights: Rights::Person,
         tainted: false,
         ground: Ground::new(),
+        topic: own.then_some(Topic::StillFails),
+        recipe,
         at: cx.now.stamp(),
         action,
     };
@@ -377,6 +383,18 @@ pub fn rests(ledger: &Ledger, deciding: &Deciding) -> Rests {
     }
 }
 
+/// Digest of what is tried for a goal. A body that a decider wrote does not count: a rewrite of it is no new recipe.
+pub(crate) fn recipe(ledger: &Ledger, docs: &Docs, id: &str) -> Option<Digest> {
+    let doc = docs.goals.get(id)?;
+    let text = doc.text()?;
+    let parsed = goal::parse(text);
+    let own = doc.digest() != ledger.written.get(&format!("goals/{id}.md")).copied();
+    let body = if own && parsed.run.is_none() { goal::split(text).1 } else { "" };
+    let part = |part: &Option<String>| part.clone().unwrap_or_default().into_bytes();
+    let parts = [part(&parsed.check), part(&parsed.run), part(&parsed.worker), body.as_bytes().to_vec()];
+    Some(Digest::of_parts(&parts.each_ref().map(Vec::as_slice)))
+}
+
 pub(crate) fn worker_path(id: &str) -> String {
     format!("worker/{id}")
 }
@@ -432,6 +450,7 @@ fn ask_bytes(plan: &Plan, id: &str) -> Vec<u8> {
         from: "pulse".to_owned(),
         prompt: prompt.clone(),
         options: options.clone(),
+        closed: plan.topic.is_some(),
         reference: reference.clone(),
         goal: plan.goal.clone(),
         asked: plan.at.wall,

@@ -115,6 +115,7 @@ impl Parked {
             goal: self.goal().map(str::to_owned),
             proposal: Some(self.move_json()),
             asked: self.at.wall,
+            closed: false,
             fetched: false,
         }
     }

@@ -3,16 +3,19 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::admit::recipe;
 use crate::admit::workers::{allowance, budget, fruitless_ask, is_fruitless};
 use crate::gate::Limits;
+use crate::ledger::fold::{AGAIN, LEAVE};
 use crate::ledger::state::{GoalRecord, Ledger};
 use crate::model::goal::{self, Goal};
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
+use crate::model::nearest::nearest;
 use crate::model::outcome::Ended;
 use crate::purse;
 use crate::time::{Now, span_text};
-use crate::world::condition;
+use crate::world::condition::{self, Truth, Unknown};
 use crate::world::fleet::is_worker_id;
 use crate::world::observation::{Checked, Doc, Observation};
 use crate::world::reading::Reading;
@@ -29,8 +32,10 @@ pub enum Readiness {
     Holds(String),
     /// It is not due yet.
     NotDue(Duration),
-    /// Its `when` does not hold.
+    /// Its `when` does not hold; which part of it, and what the reading says.
     Unmet(String),
+    /// It cannot be told whether its `when` holds.
+    Unknown(Unknown),
     /// Its check gives no answer.
     CheckError(String),
     /// It says nothing that a machine could tell.
@@ -47,8 +52,11 @@ pub fn readiness(
 ) -> Readiness {
     if let Some(text) = &goal.when {
         match condition::parse(text) {
-            Ok(when) if when.holds(readings) => {}
-            Ok(_) => return Readiness::Unmet(text.clone()),
+            Ok(when) => match when.truth(readings) {
+                Truth::Holds => {}
+                Truth::Fails(text) => return Readiness::Unmet(text),
+                Truth::Unknown(why) => return Readiness::Unknown(why),
+            },
             Err(problem) => return Readiness::CheckError(format!("when: {problem}")),
         }
     }
@@ -98,8 +106,10 @@ pub enum Idle {
     Holds(String),
     /// It is due again after this long.
     NotDue(Duration),
-    /// Its `when` does not hold.
+    /// Its `when` does not hold; which part of it, and what the reading says.
     Unmet(String),
+    /// It cannot be told whether its `when` holds, for this reason.
+    Unknown(String),
     /// Its check or condition gives no answer.
     CheckError(String),
     /// It has a recipe and nothing that makes it due.
@@ -108,6 +118,8 @@ pub enum Idle {
     Prose,
     /// It waits for an answer to this ask.
     Waits(String),
+    /// It still fails, and a person wants it left alone.
+    Left(String),
     /// It is ready and has no recipe.
     NoRecipe(String),
     /// It is ready, and this session works on it.
@@ -129,11 +141,15 @@ impl Idle {
         match self {
             Self::Holds(why) => why.clone(),
             Self::NotDue(left) => format!("due again in {}", span_text(*left)),
-            Self::Unmet(when) => format!("{when} does not hold"),
+            Self::Unknown(why) => format!("it is not known whether its condition holds: {why}"),
+            Self::Unmet(text) => text.clone(),
             Self::CheckError(error) | Self::Broken(error) => error.clone(),
             Self::NeverDue => "its recipe never becomes due: give it a check, an every or a when".to_owned(),
             Self::Prose => "it is prose: only a model can serve it".to_owned(),
             Self::Waits(ask) => format!("it waits for your answer to {ask}"),
+            Self::Left(why) => {
+                format!("{why}, and you said to leave it: it is tried again when its recipe changes")
+            }
             Self::NoRecipe(why) => format!("{why}, and it has no recipe: only a model can serve it"),
             Self::Worked(session) => format!("worker {session} is on it"),
             Self::Claimed(session) => format!("{session} has claimed it"),
@@ -150,7 +166,9 @@ impl Idle {
         match self {
             Self::Holds(_) => "as it should be",
             Self::NotDue(_) | Self::Unmet(_) => "not due",
+            Self::Unknown(_) => "with an unknown condition",
             Self::Waits(_) => "waiting for your answer",
+            Self::Left(_) => "left alone",
             Self::Prose | Self::NoRecipe(_) => "for a model to serve",
             Self::Worked(_) | Self::Claimed(_) => "being worked on",
             Self::NoRunner(_) | Self::NoRoom(_) => "for a worker to serve",
@@ -232,7 +250,8 @@ fn standing(
         Readiness::Ready(why) => why,
         Readiness::Holds(why) => return Standing::Not(Idle::Holds(why)),
         Readiness::NotDue(left) => return Standing::Not(Idle::NotDue(left)),
-        Readiness::Unmet(when) => return Standing::Not(Idle::Unmet(when)),
+        Readiness::Unmet(text) => return Standing::Not(Idle::Unmet(text)),
+        Readiness::Unknown(why) => return Standing::Not(Idle::Unknown(unknown_text(&why, seen, readings))),
         Readiness::CheckError(error) => return Standing::Not(Idle::CheckError(error)),
         Readiness::Prose if goal.run.is_some() || goal.worker.is_some() => {
             return Standing::Not(Idle::NeverDue);
@@ -245,6 +264,9 @@ fn standing(
     if let Some(idle) = taken(id, seen) {
         return Standing::Not(idle);
     }
+    if record.left.is_some() && record.left == recipe(ledger, &seen.docs, id) {
+        return Standing::Not(Idle::Left(why));
+    }
     match (&goal.run, &goal.worker) {
         (None, None) => Standing::Not(Idle::NoRecipe(why)),
         (None, Some(_)) => with_worker(ledger, id, seen, (why, now, limits)),
@@ -253,6 +275,21 @@ fn standing(
             Standing::Exhausted(format!("{why} after {} attempts; the last: {last}", record.attempts))
         }
         (Some(_), _) => Standing::Servable(why),
+    }
+}
+
+/// Why a condition cannot be evaluated, with what to do about it.
+fn unknown_text(why: &Unknown, seen: &Observation, readings: &BTreeMap<String, Reading>) -> String {
+    let names = || seen.docs.sensors.keys().chain(readings.keys()).map(String::as_str);
+    match why {
+        Unknown::Failing(name) => format!("sensor {name} fails (looop sensor run {name})"),
+        Unknown::NoReading(name) if seen.docs.sensors.contains_key(name) => {
+            format!("sensor {name} has not run yet (looop beat)")
+        }
+        Unknown::NoReading(name) => match nearest(name, names()) {
+            Some(near) => format!("there is no sensor \"{name}\"; did you mean {near}?"),
+            None => format!("there is no sensor \"{name}\" (looop sensor list)"),
+        },
     }
 }
 
@@ -319,11 +356,12 @@ fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Optio
         (Standing::Exhausted(_), None) => return Some(fruitless_ask(&name)),
         (Standing::Exhausted(why), Some(_)) => Move::AskHuman {
             prompt: format!(
-                "Goal \"{id}\" does not get there: {why}. Its recipe is `{}`. Mend the goal or the world, then answer \
-                 \"again\" to have it tried again, or archive the goal.",
+                "Goal \"{id}\" still fails: {why}. Its recipe is `{}`. Fix the goal or the cause, and this question closes \
+                 by itself. Answer \"{AGAIN}\" to run the recipe again now, or \"{LEAVE}\" to leave the goal until its \
+                 recipe changes; looop goal archive {id} archives it.",
                 goal.run.as_deref().unwrap_or("")
             ),
-            options: vec!["again".to_owned()],
+            options: vec![AGAIN.to_owned(), LEAVE.to_owned()],
             reference: Some(format!("goals/{id}.md")),
         },
         (Standing::Not(_), _) => return None,

@@ -91,6 +91,7 @@ impl Seen {
             }
             Entry::Seeded { .. }
             | Entry::Saw { .. }
+            | Entry::SensorChanged { .. }
             | Entry::Flapping { .. }
             | Entry::Skipped { .. }
             | Entry::ScheduleDue { .. }
@@ -106,6 +107,7 @@ impl Seen {
             | Entry::Asked { .. }
             | Entry::Answered { .. }
             | Entry::Dismissed { .. }
+            | Entry::Withdrawn { .. }
             | Entry::Trusted { .. }
             | Entry::WorkerStarted { .. }
             | Entry::WorkerEnded { .. }

@@ -22,6 +22,8 @@ pub(crate) const PURSE: &str = "purse";
 const FAILING: &str = "failures";
 /// What the key of an ask begins with.
 const ASK: &str = "ask:";
+/// What the key of a sensor begins with that fails.
+const SENSOR: &str = "sensor:";
 /// What the key of a goal begins with whose budget stops its workers.
 const BUDGET: &str = "budget:";
 
@@ -39,6 +41,8 @@ pub enum NoticeKind {
     Purse,
     /// Deciding fails again and again.
     Failures,
+    /// A sensor fails.
+    Sensor,
     /// More of these than are told one by one.
     More,
 }
@@ -52,6 +56,7 @@ impl NoticeKind {
             Self::Proposal => "proposal",
             Self::Purse => PURSE,
             Self::Failures => FAILING,
+            Self::Sensor => "sensor",
             Self::More => "more",
         }
     }
@@ -84,7 +89,7 @@ pub struct Notice {
 /// Everything that waits for a person, by a key that stays the same while it waits.
 pub fn needs(ledger: &Ledger) -> BTreeMap<String, Need> {
     let asks = ledger.asks.iter().map(|(id, ask)| (format!("{ASK}{id}"), of_ask(id, ask)));
-    asks.chain(purse(ledger)).chain(budgets(ledger)).chain(failures(ledger)).collect()
+    asks.chain(purse(ledger)).chain(budgets(ledger)).chain(failures(ledger)).chain(sensors(ledger)).collect()
 }
 
 fn of_ask(id: &str, ask: &AskRecord) -> Need {
@@ -136,6 +141,19 @@ fn failures(ledger: &Ledger) -> Option<(String, Need)> {
     Some((FAILING.to_owned(), Need { kind: NoticeKind::Failures, id: String::new(), message }))
 }
 
+/// The key of a sensor that fails.
+pub(crate) fn sensor_key(name: &str) -> String {
+    format!("{SENSOR}{name}")
+}
+
+fn sensors(ledger: &Ledger) -> impl Iterator<Item = (String, Need)> {
+    let failing = ledger.failing.iter().filter(|(_, record)| record.works.is_none());
+    failing.map(|(name, record)| {
+        let message = format!("sensor {name} fails: {} (looop sensor run {name})", record.reason);
+        (sensor_key(name), Need { kind: NoticeKind::Sensor, id: String::new(), message })
+    })
+}
+
 /// Whether what a key stands for can still be pending. Money that is used up counts as pending until the next decide,
 /// also while nothing is to be decided: a world that comes and goes must not tell of it anew each time.
 pub(crate) fn is_open(ledger: &Ledger, key: &str) -> bool {
@@ -144,6 +162,10 @@ pub(crate) fn is_open(ledger: &Ledger, key: &str) -> bool {
         None if key.starts_with(BUDGET) => {
             let goal = key.strip_prefix(BUDGET).and_then(|id| ledger.goals.get(id));
             goal.is_some_and(|record| record.broke.is_some())
+        }
+        // A sensor that works again is remembered for a while: what comes and goes is not told of anew each time.
+        None if key.starts_with(SENSOR) => {
+            key.strip_prefix(SENSOR).is_some_and(|name| ledger.failing.contains_key(name))
         }
         None if key == FAILING => ledger.failures.as_ref().is_some_and(|failures| failures.count >= FAILURES),
         None => key == PURSE,

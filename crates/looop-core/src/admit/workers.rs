@@ -4,6 +4,7 @@ use super::Context;
 use super::agent::names_agent;
 use super::rights::is_deciders;
 use crate::gate::Limits;
+use crate::ledger::fold::{AGAIN, LEAVE};
 use crate::ledger::state::Ledger;
 use crate::meter::Micros;
 use crate::model::goal;
@@ -343,10 +344,11 @@ pub(crate) fn fruitless_ask(goal: &Name) -> Proposal {
     let action = Move::AskHuman {
         prompt: format!(
             "The workers for goal \"{goal}\" end, or fail to start, without proof that their work is done. Look at their \
-             transcripts (looop worker list, looop log <id>), mend the goal or the world, then answer \"again\" to have \
-             another one started, or archive the goal."
+             transcripts (looop worker list, looop log <id>). Fix the goal or the cause, and this question closes by \
+             itself. Answer \"{AGAIN}\" to have another worker started now, or \"{LEAVE}\" to leave the goal until its \
+             recipe changes; looop goal archive {goal} archives it."
         ),
-        options: vec!["again".to_owned()],
+        options: vec![AGAIN.to_owned(), LEAVE.to_owned()],
         reference: Some(format!("goals/{goal}.md")),
     };
     Proposal { goal: Some(goal.clone()), ..Proposal::of(action) }

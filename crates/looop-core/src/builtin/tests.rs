@@ -15,6 +15,7 @@ use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::outcome::Ended;
 use crate::time::{Now, Stamp};
+use crate::world::condition::Unknown;
 use crate::world::fleet::{Worker, WorkerState, worker_of};
 use crate::world::observation::{Checked, Doc, Observation};
 use crate::world::reading::{Reading, Trust};
@@ -44,6 +45,10 @@ fn text(fields: &str) -> String {
     format!("---\n{}\n---\nA goal.\n", fields.replace(" | ", "\n"))
 }
 
+fn unmet() -> Readiness {
+    Readiness::Unmet("ci.red > 1 does not hold: it is 1".to_owned())
+}
+
 fn ready(why: &str) -> Readiness {
     Readiness::Ready(why.to_owned())
 }
@@ -65,8 +70,9 @@ fn a_goal_is_ready_when_its_check_fails_or_it_is_due_or_its_condition_alone_hold
         ("check: x | every: 1h", &served(59), exited(0), Readiness::NotDue(Duration::from_mins(1))),
         ("check: x | every: 1h", &served(59), exited(1), ready("its check fails")),
         ("when: ci.red > 0", &never, None, ready("ci.red > 0 holds")),
-        ("when: ci.red > 1", &never, None, Readiness::Unmet("ci.red > 1".into())),
-        ("when: ci.red > 1 | check: x", &never, exited(1), Readiness::Unmet("ci.red > 1".into())),
+        ("when: ci.red > 1", &never, None, unmet()),
+        ("when: cii.red > 1", &never, None, Readiness::Unknown(Unknown::NoReading("cii".into()))),
+        ("when: ci.red > 1 | check: x", &never, exited(1), unmet()),
         ("when: ci.red > 0 | check: x", &never, exited(0), Readiness::Holds("its check holds".into())),
         ("when: ci.red > 0 | every: 1h", &served(60), None, ready("it is due every 1h")),
         ("run: x", &never, None, Readiness::Prose),
@@ -146,7 +152,10 @@ fn after_the_third_attempt_a_person_is_asked() {
             prompt.contains("Goal \"x\"") && prompt.contains("`mend`") && prompt.contains(said),
             "{prompt}"
         );
-        assert_eq!((options, reference.as_deref()), (vec!["again".to_owned()], Some("goals/x.md")));
+        assert_eq!(
+            (options, reference.as_deref()),
+            (vec!["again".to_owned(), "leave".to_owned()], Some("goals/x.md"))
+        );
     }
 }
 
@@ -160,7 +169,12 @@ fn what_is_not_served_says_why_not() {
         ("run: x", never(), "its recipe never becomes due: give it a check, an every or a when"),
         ("goal: words", never(), "it is prose: only a model can serve it"),
         ("every: 1h | run: x", served(10), "due again in 50m"),
-        ("when: ci.red > 1 | run: x", never(), "ci.red > 1 does not hold"),
+        ("when: ci.red > 1 | run: x", never(), "ci.red > 1 does not hold: it is 1"),
+        (
+            "when: cii.red > 1 | run: x",
+            never(),
+            "it is not known whether its condition holds: there is no sensor \"cii\"; did you mean ci?",
+        ),
     ];
     for (fields, record, said) in table {
         let choice = chosen(&[("x", fields, record)]);
@@ -371,7 +385,10 @@ fn a_goal_whose_workers_come_to_nothing_is_a_persons_to_look_at() {
     let (proposal, _) = look(&ledger, &worked(WORKED)).pick.unwrap();
     assert_eq!(proposal.goal.as_ref().map(Name::as_str), Some("x"), "the goal waits for the answer");
     let Move::AskHuman { options, reference, .. } = proposal.action else { panic!("{proposal:?}") };
-    assert_eq!((options, reference.as_deref()), (vec!["again".to_owned()], Some("goals/x.md")));
+    assert_eq!(
+        (options, reference.as_deref()),
+        (vec!["again".to_owned(), "leave".to_owned()], Some("goals/x.md"))
+    );
 }
 
 #[test]

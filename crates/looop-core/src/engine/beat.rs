@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::asking::{Commission, Offer};
+use super::goals;
 use super::io::{Effect, Reply};
 use super::letters::{News, letters};
 use super::looks::Look;
@@ -10,13 +11,12 @@ use super::machine::Engine;
 use super::wake::{Timetable, dues};
 use super::workers::ends;
 use crate::admit::{Admission, Context, admit};
-use crate::builtin::{self, Choice, Readiness};
+use crate::builtin::{self, Choice};
 use crate::gate::{Why, flappers, paused};
-use crate::ledger::entry::{Cause, Entry};
+use crate::ledger::entry::{Cause, Entry, SensorState};
 use crate::ledger::fold::apply;
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
-use crate::model::goal;
 use crate::model::name::Name;
 use crate::model::plan::Author;
 use crate::time::Now;
@@ -142,10 +142,14 @@ impl Engine {
         let was: Vec<&String> =
             self.ledger.goals.iter().filter(|(_, r)| r.ready.is_some()).map(|(id, _)| id).collect();
         let ready = (!was.iter().copied().eq(scene.ready.iter())).then(|| scene.ready.clone());
-        let held = self.held(scene, now);
+        self.note_sensors(scene, now);
+        self.withdraw(scene, now);
+        let held = goals::held(&self.ledger, (scene.seen, &scene.readings), now);
+        let rewritten = goals::rewritten(&self.ledger, &scene.seen.docs);
         let some = scene.seen.scope == Scope::Quick;
         let broke = self.broke(scene);
-        if changed.is_empty() && ready.is_none() && held.is_empty() && broke.is_none() {
+        let counts = !held.is_empty() || !rewritten.is_empty();
+        if changed.is_empty() && ready.is_none() && !counts && broke.is_none() {
             // A quick look runs no sensor that could have changed.
             self.quiet = self.quiet.saturating_add(u32::from(!some));
             return;
@@ -153,7 +157,7 @@ impl Engine {
         let before: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         let quiet = if changed.is_empty() { 0 } else { std::mem::take(&mut self.quiet) };
-        self.log(Entry::Saw { readings: changed, quiet, some, ready, held, broke }, now);
+        self.log(Entry::Saw { readings: changed, quiet, some, ready, held, rewritten, broke }, now);
         let after: Vec<String> =
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         for reading in after.into_iter().filter(|name| !before.contains(name)) {
@@ -161,22 +165,33 @@ impl Engine {
         }
     }
 
-    /// Goals whose recipe was tried and that are as they should be now.
-    fn held(&self, scene: &Scene<'_>, now: &Now) -> Vec<String> {
-        let tried = self.ledger.goals.iter().filter(|(_, record)| record.attempts > 0);
-        let holds = |(id, record): (&String, &crate::ledger::state::GoalRecord)| {
-            let text = scene.seen.docs.goals.get(id).and_then(Doc::text)?;
-            let parsed = goal::parse(text);
-            let checked = scene.seen.checks.get(id);
-            let state = builtin::readiness(&parsed, record, checked, &scene.readings, now);
-            let fine = match state {
-                Readiness::Holds(_) | Readiness::Unmet(_) => true,
-                Readiness::NotDue(_) => parsed.check.is_some() || record.last.as_deref() == Some("done"),
-                Readiness::Ready(_) | Readiness::CheckError(_) | Readiness::Prose => false,
+    /// Logs which sensors began to fail, fail in another way, work again, or are gone.
+    fn note_sensors(&mut self, scene: &Scene<'_>, now: &Now) {
+        let known = |name: &str| self.ledger.readings.get(name).map(|record| record.digest);
+        let fails = |name: &str| self.ledger.failing.get(name).is_some_and(|record| record.works.is_none());
+        let mut changed = Vec::new();
+        for (name, reading) in &scene.readings {
+            let state = match reading.failure() {
+                Some(_) if fails(name) && known(name) == Some(reading.digest()) => continue,
+                Some(reason) => SensorState::Failing { reason },
+                None if fails(name) => SensorState::Works,
+                None => continue,
             };
-            fine.then(|| id.clone())
-        };
-        tried.filter_map(holds).collect()
+            changed.push((name.clone(), state));
+        }
+        let gone = self.ledger.failing.keys().filter(|name| !scene.readings.contains_key(*name));
+        changed.extend(gone.map(|name| (name.clone(), SensorState::Removed)));
+        for (sensor, state) in changed {
+            self.log(Entry::SensorChanged { sensor, state }, now);
+        }
+    }
+
+    /// Takes back the loop's own questions about goals that are gone, rewritten, or no longer fail.
+    fn withdraw(&mut self, scene: &Scene<'_>, now: &Now) {
+        for (ask, reason) in goals::void(&self.ledger, (scene.seen, &scene.readings), now) {
+            self.log(Entry::Withdrawn { ask: ask.clone(), reason }, now);
+            self.push(Effect::Settle(ask));
+        }
     }
 
     fn choose(&mut self, scene: &Scene<'_>, now: &Now) {

@@ -7,6 +7,7 @@ use crate::admit::{Admission, Context, admit, asking};
 use crate::builtin::worker_prompt;
 use crate::ledger::state::Interview;
 use crate::model::goal;
+use crate::model::letter::Topic;
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
@@ -37,7 +38,8 @@ impl Engine {
             options: vec!["yes".to_owned(), "no".to_owned()],
             reference: Some(format!("goals/{SETUP}.md")),
         };
-        let plan = Plan { goal: Some(SETUP.to_owned()), ..own_plan(question, Act::Nothing, now) };
+        let (goal, topic) = (Some(SETUP.to_owned()), Some(Topic::Interview));
+        let plan = Plan { goal, topic, ..own_plan(question, Act::Nothing, now) };
         (asking(&self.ledger, plan), "a fresh profile is set up with its owner".to_owned())
     }
 

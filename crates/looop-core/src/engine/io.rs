@@ -330,6 +330,9 @@ pub enum Reply {
         why: Option<String>,
         /// Whether a decide failed, or its proposal was refused.
         failed: bool,
+        /// The sensors that fail, and how.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        failing: BTreeMap<String, String>,
     },
     /// What a beat would do.
     DryRun {

@@ -241,7 +241,9 @@ impl Engine {
             self.begin_looks();
         }
         if self.is_idle() {
-            let reply = Reply::Beat { why: self.last_why.clone(), failed: self.last_failed };
+            let failing = self.ledger.failing.iter().filter(|(_, record)| record.works.is_none());
+            let failing = failing.map(|(name, record)| (name.clone(), record.reason.clone())).collect();
+            let reply = Reply::Beat { why: self.last_why.clone(), failed: self.last_failed, failing };
             for id in std::mem::take(&mut self.beat_waiters) {
                 self.reply(id, reply.clone());
             }

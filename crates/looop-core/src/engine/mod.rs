@@ -9,12 +9,14 @@ mod beat;
 mod consent;
 mod decide;
 mod ending;
+mod goals;
 pub(crate) mod interview;
 pub mod io;
 mod letters;
 mod looks;
 pub mod machine;
 mod notices;
+pub mod preview;
 mod requests;
 mod spend;
 #[cfg(test)]

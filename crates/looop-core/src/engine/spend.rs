@@ -11,6 +11,7 @@ use crate::admit::workers::{budget, over_budget};
 use crate::ledger::entry::Entry;
 use crate::ledger::state::WorkerRecord;
 use crate::model::goal;
+use crate::model::letter::Topic;
 use crate::model::money::Allowance;
 use crate::model::moves::Move;
 use crate::model::name::Name;
@@ -172,7 +173,8 @@ impl Engine {
             options: vec![CONTINUE.to_owned(), KILL.to_owned()],
             reference: Some(format!("sessions/{session}")),
         };
-        let plan = own_plan(question, Act::Nothing, now);
+        let topic = Some(Topic::Allowance);
+        let plan = Plan { topic, ..own_plan(question, Act::Nothing, now) };
         (crate::admit::asking(&self.ledger, plan), why)
     }
 }

@@ -19,6 +19,8 @@ use crate::world::baseline::{Change, Delta};
 use crate::world::fleet::WorkerState;
 use crate::world::observation::Scope;
 
+pub use super::reasons::{SensorState, Withdrawal};
+
 /// Version of the log's form.
 pub const LOG_VERSION: u32 = 1;
 
@@ -261,9 +263,19 @@ pub enum Entry {
         /// Goals whose recipe was tried and that hold now: their count of attempts starts anew.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         held: Vec<String>,
+        /// Goals whose recipe was tried and is another now: their counts start anew.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rewritten: Vec<String>,
         /// The goals whose budget stops their workers now, and how it stands, if there are others than before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         broke: Option<BTreeMap<String, String>>,
+    },
+    /// A sensor began to fail, fails in another way, works again, or is gone.
+    SensorChanged {
+        /// Which.
+        sensor: String,
+        /// How it is now.
+        state: SensorState,
     },
     /// A reading has changed too often in a row.
     Flapping {
@@ -481,6 +493,13 @@ pub enum Entry {
         /// Which.
         ask: String,
     },
+    /// The loop took back a question of its own, because what it was about is over.
+    Withdrawn {
+        /// Which.
+        ask: String,
+        /// Why.
+        reason: Withdrawal,
+    },
     /// A person made a file that a decider wrote their own.
     Trusted {
         /// Path below the profile.
@@ -643,6 +662,7 @@ impl Entry {
             | Self::Parked { beat: Some(beat), .. } => Some(*beat),
             Self::Seeded { .. }
             | Self::Saw { .. }
+            | Self::SensorChanged { .. }
             | Self::Flapping { .. }
             | Self::Parked { beat: None, .. }
             | Self::Approved { .. }
@@ -653,6 +673,7 @@ impl Entry {
             | Self::Asked { .. }
             | Self::Answered { .. }
             | Self::Dismissed { .. }
+            | Self::Withdrawn { .. }
             | Self::Trusted { .. }
             | Self::WorkerStarted { .. }
             | Self::WorkerEnded { .. }

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use super::entry::{Entry, Force, Line};
 use super::state::{
-    Acting, AskRecord, Deciding, Failures, GoalRecord, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord,
-    Skip,
+    Acting, AskRecord, Deciding, Failures, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord, Skip,
 };
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
@@ -19,11 +18,15 @@ use crate::world::fleet::WorkerState;
 use crate::world::probe;
 
 mod consent;
+mod goals;
 mod interview;
 mod money;
 mod notices;
+mod sensors;
 mod undo;
 mod workers;
+
+pub(crate) use goals::{AGAIN, LEAVE};
 
 /// Most notes kept for the next brief.
 const NOTES: usize = 20;
@@ -51,11 +54,10 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
             ledger.seeded = true;
             interview::seeded(ledger, files);
         }
-        Entry::Saw { readings, quiet, some, ready, held, broke } => {
+        Entry::Saw { readings, quiet, some, ready, held, rewritten, broke } => {
             saw_readings(ledger, readings, *quiet, *some);
-            for id in held {
-                ledger.goals.entry(id.clone()).or_default().attempts = 0;
-            }
+            goals::held(ledger, held);
+            goals::rewritten(ledger, rewritten);
             if let Some(ready) = ready {
                 saw_ready(ledger, ready, at);
             }
@@ -63,6 +65,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
                 money::saw_broke(ledger, broke);
             }
         }
+        Entry::SensorChanged { sensor, state } => sensors::changed(ledger, at, sensor, state),
         Entry::Flapping { .. }
         | Entry::WorkerStarted { .. }
         | Entry::ClaimReaped { .. }
@@ -102,11 +105,8 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
             asked(ledger, at, (ask, *when, *kind), (from, prompt), goal.as_deref());
         }
         Entry::Answered { ask, text } => answered(ledger, ask, text),
-        Entry::Dismissed { ask } => {
-            consent::declined(ledger, ask, None);
-            settle_ask(ledger, ask);
-            money::dismissed(ledger, at, ask);
-        }
+        Entry::Withdrawn { ask, .. } => withdrawn(ledger, ask),
+        Entry::Dismissed { ask } => dismissed(ledger, at, ask),
         Entry::WorkerEnded { session, state } => workers::ended(ledger, session, state),
         Entry::Spent { .. } => money::spent(ledger, at, entry),
         Entry::Granted { session, grants } => money::granted(ledger, session, *grants),
@@ -311,7 +311,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
     let plan = &acting.plan;
     let own = matches!(plan.author, Author::Decider(_));
     let undoable = undo::undoable(ledger, at, acting);
-    serve_goal(ledger, at, plan, outcome);
+    goals::served(ledger, at, plan, outcome);
     if let (Move::RunShell { cmd, .. }, Some(shell)) = (&plan.action, outcome.shell()) {
         let (cmd, ended, tail) = (cmd.clone(), shell.ended.clone(), shell.tail.clone());
         let own = own || matches!(plan.author, Author::Approved(_));
@@ -343,7 +343,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 let ask = (id.as_str(), plan.at.wall, AskKind::Question);
                 asked(ledger, at, ask, ("pulse", prompt), plan.goal.as_deref());
                 if let Some(record) = ledger.asks.get_mut(&id) {
-                    record.tainted = plan.tainted;
+                    (record.tainted, record.topic) = (plan.tainted, plan.topic);
                 }
                 if plan.author != Author::Person {
                     ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
@@ -366,22 +366,6 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
             note(ledger, NoteKind::Interrupted { reason }, plan.tainted);
         }
     }
-}
-
-fn serve_goal(ledger: &mut Ledger, at: &Stamp, plan: &Plan, outcome: &Outcome) {
-    let Some(goal) = &plan.goal else { return };
-    if matches!(plan.action, Move::ArchiveGoal { .. }) {
-        ledger.goals.remove(goal);
-        return;
-    }
-    let record: &mut GoalRecord = ledger.goals.entry(goal.clone()).or_default();
-    record.served = Some(*at);
-    record.attempts += u32::from(plan.author == Author::Builtin);
-    record.last = Some(match outcome {
-        Outcome::Done { .. } => "done".to_owned(),
-        Outcome::Failed { reason, .. } => one_line(reason, 200),
-        Outcome::Interrupted { reason } => format!("interrupted: {}", one_line(reason, 200)),
-    });
 }
 
 /// Folds into the baseline what a move of the loop wrote, so that our own writing does not wake us. What a person
@@ -434,22 +418,35 @@ fn asked(
         ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
     }
     let (from, prompt, tainted) = (from.to_owned(), prompt.to_owned(), false);
-    let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted };
+    let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted, topic: None };
     ledger.asks.insert(ask.to_owned(), record);
 }
 
 fn answered(ledger: &mut Ledger, ask: &str, text: &str) {
     let tainted = ledger.asks.get(ask).is_some_and(crate::taint::of_ask);
+    let about_goal = goals::answered(ledger, ask, text);
     let record = settle_ask(ledger, ask);
     let goal = record.as_ref().and_then(|record| record.goal.as_deref());
     let about_setup = interview::answered(ledger, goal, text);
     let about_money = money::answered(ledger, ask, text);
     let of_worker = record.as_ref().is_some_and(|record| ledger.workers.contains_key(&record.from));
     // What a worker asked is told to the worker, and what the loop asked about it is the loop's own.
-    if !of_worker && !about_money && !about_setup {
+    if !of_worker && !about_money && !about_setup && !about_goal {
         let prompt = record.map(|record| record.prompt).unwrap_or_default();
         note(ledger, NoteKind::Answer { ask: ask.to_owned(), prompt, text: text.to_owned() }, tainted);
     }
+}
+
+fn withdrawn(ledger: &mut Ledger, ask: &str) {
+    let goal = settle_ask(ledger, ask).and_then(|record| record.goal);
+    goals::rewritten(ledger, goal.as_slice());
+}
+
+fn dismissed(ledger: &mut Ledger, at: &Stamp, ask: &str) {
+    consent::declined(ledger, ask, None);
+    goals::answered(ledger, ask, "");
+    settle_ask(ledger, ask);
+    money::dismissed(ledger, at, ask);
 }
 
 fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {

@@ -2,5 +2,6 @@
 
 pub mod entry;
 pub mod fold;
+mod reasons;
 pub mod state;
 pub mod undo;

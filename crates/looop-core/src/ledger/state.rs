@@ -10,7 +10,7 @@ use crate::approval::{Lapsed, Parked};
 use crate::gate::Why;
 use crate::meter::Micros;
 use crate::model::digest::Digest;
-use crate::model::letter::AskKind;
+use crate::model::letter::{AskKind, Topic};
 use crate::model::money::{Allowance, Used};
 use crate::model::outcome::Ended;
 use crate::model::plan::{Author, BeatId, Plan, RunId};
@@ -63,6 +63,8 @@ pub struct Ledger {
     pub goals: BTreeMap<String, GoalRecord>,
     /// Readings as the last beat saw them, and how often each changed in a row.
     pub readings: BTreeMap<String, ReadingRecord>,
+    /// Sensors that fail, or failed lately.
+    pub failing: BTreeMap<String, FailingRecord>,
     /// Asks that wait for a person.
     pub asks: BTreeMap<String, AskRecord>,
     /// Asks that were settled lately, by the time they were asked: their letters may still be there after a crash.
@@ -361,8 +363,16 @@ pub struct GoalRecord {
     pub attempts: u32,
     /// Workers in a row for it that ended without proof of their work.
     pub fruitless: u32,
-    /// How the last move for it ended.
+    /// How the last move for it ended, in words.
     pub last: Option<String>,
+    /// Whether the last move for it was done.
+    pub done: bool,
+    /// The recipe that the attempts were made with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<Digest>,
+    /// The recipe that a person wants left alone, since it was tried often enough.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<Digest>,
     /// The ask that it waits for.
     pub ask: Option<String>,
     /// The body whose recipe a person did not consent to.
@@ -387,6 +397,19 @@ pub struct ReadingRecord {
     pub streak: u32,
 }
 
+/// A sensor that fails, or failed lately.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailingRecord {
+    /// Since when.
+    pub at: Stamp,
+    /// How, in one line.
+    pub reason: String,
+    /// Since when it works again, if it does. It is remembered for a while, so that a sensor that fails now and then is
+    /// not told of each time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub works: Option<Stamp>,
+}
+
 /// An ask that waits.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskRecord {
@@ -406,6 +429,9 @@ pub struct AskRecord {
     /// Whether it was made from what a stranger wrote.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub tainted: bool,
+    /// What it is about, where it is a question of the loop's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
 }
 
 /// A pause.

@@ -43,6 +43,9 @@ pub struct Ask {
     /// Answers to choose from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// Whether nothing but one of the options is an answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub closed: bool,
     /// What it refers to.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -57,6 +60,33 @@ pub struct Ask {
     /// Whether its asker is done with it and could not put it away itself, because it is confined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fetched: bool,
+}
+
+impl Ask {
+    /// The answer that a text stands for: itself, or where only the options count, the one that it names in full or by
+    /// its beginning.
+    pub fn choice<'a>(&'a self, text: &'a str) -> Option<&'a str> {
+        if !self.closed {
+            return Some(text);
+        }
+        let said = text.trim().to_lowercase();
+        let begins = |option: &&String| !said.is_empty() && option.to_lowercase().starts_with(&said);
+        let exact = self.options.iter().find(|option| option.to_lowercase() == said);
+        let mut near = self.options.iter().filter(begins);
+        exact.or_else(|| near.next().filter(|_| near.next().is_none())).map(String::as_str)
+    }
+}
+
+/// What a question of the loop's own is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// A goal that still fails after its recipe was tried.
+    StillFails,
+    /// Whether the owner of a fresh profile wants to be interviewed.
+    Interview,
+    /// Whether a worker that passed its allowance may go on.
+    Allowance,
 }
 
 /// A person's reply.

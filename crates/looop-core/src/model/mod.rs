@@ -6,6 +6,7 @@ pub mod letter;
 pub mod money;
 pub mod moves;
 pub mod name;
+pub mod nearest;
 pub mod outcome;
 pub mod plan;
 pub mod rights;

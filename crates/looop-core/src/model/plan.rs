@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
+use super::letter::Topic;
 use super::money::Allowance;
 use super::moves::Move;
 use super::rights::Rights;
@@ -275,6 +276,12 @@ pub struct Plan {
     /// What a person's consent to it rests on; nothing of it may have changed when it is carried out.
     #[serde(default, skip_serializing_if = "Ground::is_empty")]
     pub ground: Ground,
+    /// What a question of the loop's own is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topic: Option<Topic>,
+    /// Digest of the recipe that the goal had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recipe: Option<Digest>,
     /// When it was fixed; what is written carries this time, also when it is written after a crash.
     pub at: Stamp,
 }
@@ -284,6 +291,21 @@ impl Plan {
     pub fn new(action: Move, (author, act): (Author, Act), at: Stamp) -> Self {
         let (goal, journal, next_interval_s, budget) = (None, None, None, None);
         let (rights, tainted, ground) = (Rights::Person, false, Ground::new());
-        Self { action, author, act, goal, journal, next_interval_s, budget, rights, tainted, ground, at }
+        let (topic, recipe) = (None, None);
+        Self {
+            action,
+            author,
+            act,
+            goal,
+            journal,
+            next_interval_s,
+            budget,
+            rights,
+            tainted,
+            ground,
+            topic,
+            recipe,
+            at,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::ledger::entry::{Cause, Entry, Line, Spend};
+use crate::ledger::entry::{Cause, Entry, Line, SensorState, Spend};
 use crate::meter::Micros;
 use crate::model::letter::AskKind;
 use crate::model::outcome::Outcome;
@@ -15,7 +15,7 @@ use crate::world::fleet::worker_of;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 42] = [
+pub const EVENT_NAMES: [&str; 44] = [
     "answered",
     "approved",
     "asked",
@@ -49,6 +49,7 @@ pub const EVENT_NAMES: [&str; 42] = [
     "schedule_due",
     "seeded",
     "sensed",
+    "sensor_changed",
     "skipped",
     "spend",
     "stopped",
@@ -56,6 +57,7 @@ pub const EVENT_NAMES: [&str; 42] = [
     "trusted",
     "undelivered",
     "verify",
+    "withdrawn",
     "worker_ended",
     "worker_started",
 ];
@@ -90,6 +92,7 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
             let names: Vec<&String> = readings.keys().collect();
             vec![("sensed", json!({"readings": names, "ready": ready}))]
         }
+        Entry::SensorChanged { sensor, state } => vec![("sensor_changed", sensor_changed(sensor, state))],
         Entry::Flapping { reading } => vec![("flapping", json!({"reading": reading}))],
         Entry::Skipped { beat, cause, why, changes, .. } => {
             let mut fields = serde_json::to_value(why).unwrap_or_default();
@@ -129,6 +132,7 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         }
         Entry::Answered { ask, text } => vec![("answered", json!({"ask": ask, "text": text}))],
         Entry::Dismissed { ask } => vec![("dismissed", json!({"ask": ask}))],
+        Entry::Withdrawn { ask, reason } => vec![("withdrawn", json!({"ask": ask, "reason": reason}))],
         Entry::Trusted { path, .. } => vec![("trusted", json!({"path": path}))],
         Entry::WorkerStarted { .. }
         | Entry::WorkerEnded { .. }
@@ -238,6 +242,16 @@ fn of_notice(entry: &Entry) -> Option<Named> {
     } else {
         return None;
     })
+}
+
+fn sensor_changed(sensor: &str, state: &SensorState) -> Value {
+    match state {
+        SensorState::Failing { reason } => {
+            json!({"sensor": sensor, "state": "failing", "reason": reason})
+        }
+        SensorState::Works => json!({"sensor": sensor, "state": "works"}),
+        SensorState::Removed => json!({"sensor": sensor, "state": "removed"}),
+    }
 }
 
 /// Two objects in one.

@@ -2,7 +2,7 @@
 
 use jiff::tz::TimeZone;
 
-use crate::ledger::entry::{Entry, Line};
+use crate::ledger::entry::{Entry, Line, SensorState};
 use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
 use crate::model::outcome::Outcome;
@@ -72,14 +72,8 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
         Entry::Seeded { files } => {
             vec![('+', Tone::Plain, format!("new profile: wrote {}", files.join(", ")))]
         }
-        Entry::Asked { from, .. } if from == "pulse" => Vec::new(),
-        Entry::Asked { ask, from, prompt, kind, .. } => {
-            let what = match kind {
-                AskKind::Question => "asks you",
-                AskKind::Flag => "wants you at its terminal",
-                AskKind::Proposal => "proposes",
-            };
-            vec![('?', Tone::Ask, format!("{from} {what} ({ask}): {}", one_line(prompt, 400)))]
+        Entry::Asked { .. } | Entry::Answered { .. } | Entry::Dismissed { .. } | Entry::Withdrawn { .. } => {
+            of_ask(entry).into_iter().collect()
         }
         Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } => Vec::new(),
         Entry::WorkerEnded { .. }
@@ -88,6 +82,7 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
         | Entry::Verified { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
+        Entry::SensorChanged { sensor, state } => vec![sensor_changed(sensor, state)],
         Entry::Flapping { reading } => vec![('≈', Tone::Bad, format!("{reading} changes at every beat"))],
         Entry::Skipped { why, .. } => vec![('·', Tone::Dim, why.text(now))],
         Entry::DecideStarted { run, decider, forced, changes, .. } => {
@@ -121,10 +116,6 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
             vec![('↻', Tone::Dim, "it had not run before the crash; starting it".to_owned())]
         }
         Entry::Finished { outcome, .. } => finished(outcome),
-        Entry::Answered { ask, text } => {
-            vec![('←', Tone::Good, format!("{ask} answered: {}", one_line(text, 200)))]
-        }
-        Entry::Dismissed { ask } => vec![('-', Tone::Dim, format!("{ask} dismissed"))],
         Entry::Trusted { path, .. } => vec![('✓', Tone::Good, format!("{path} is yours now"))],
         Entry::ScheduleDue { schedule, .. } => {
             vec![('◷', Tone::Plain, format!("schedule {schedule} is due"))]
@@ -188,6 +179,27 @@ fn of_worker(entry: &Entry) -> Option<Said> {
     })
 }
 
+/// What an entry about an ask says. The loop's own questions are told as moves.
+fn of_ask(entry: &Entry) -> Option<Said> {
+    if let Entry::Asked { ask, from, prompt, kind, .. } = entry {
+        let what = match kind {
+            AskKind::Question => "asks you",
+            AskKind::Flag => "wants you at its terminal",
+            AskKind::Proposal => "proposes",
+        };
+        let text = format!("{from} {what} ({ask}): {}", one_line(prompt, 400));
+        (from != "pulse").then_some(('?', Tone::Ask, text))
+    } else if let Entry::Answered { ask, text } = entry {
+        Some(('←', Tone::Good, format!("{ask} answered: {}", one_line(text, 200))))
+    } else if let Entry::Dismissed { ask } = entry {
+        Some(('-', Tone::Dim, format!("{ask} dismissed")))
+    } else if let Entry::Withdrawn { ask, reason } = entry {
+        Some(('-', Tone::Dim, format!("{ask} is closed: {}", reason.text())))
+    } else {
+        None
+    }
+}
+
 /// What an entry about notices says.
 fn of_notice(entry: &Entry) -> Option<Said> {
     Some(if let Entry::Notified { message, .. } = entry {
@@ -199,6 +211,18 @@ fn of_notice(entry: &Entry) -> Option<Said> {
     } else {
         return None;
     })
+}
+
+/// What is said of a sensor whose state changed, and of one that still fails.
+pub fn sensor_changed(sensor: &str, state: &SensorState) -> (char, Tone, String) {
+    match state {
+        SensorState::Failing { reason } => {
+            let text = format!("sensor {sensor} fails: {reason} (looop sensor run {sensor})");
+            ('✗', Tone::Bad, text)
+        }
+        SensorState::Works => ('✓', Tone::Good, format!("sensor {sensor} works again")),
+        SensorState::Removed => ('-', Tone::Dim, format!("sensor {sensor} is gone")),
+    }
 }
 
 fn intended(plan: &Plan, why: Option<&str>) -> Vec<Said> {

@@ -11,7 +11,7 @@ use super::status::status;
 use crate::approval::{Parked, Wish};
 use crate::engine::tests::limits;
 use crate::gate::Why;
-use crate::ledger::entry::{Cause, Entry, FailureKind, Line, Spend};
+use crate::ledger::entry::{Cause, Entry, FailureKind, Line, SensorState, Spend, Withdrawal};
 use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
@@ -61,8 +61,18 @@ fn one_of_each() -> Vec<Entry> {
     let finished = |outcome| Entry::Finished { beat, outcome, journal: None, policy };
     vec![
         Entry::Seeded { files: vec!["PLAYBOOK.md".into()] },
-        Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held: vec![], broke: None },
+        Entry::Saw {
+            readings: [].into(),
+            quiet: 0,
+            some: false,
+            ready: None,
+            held: vec![],
+            rewritten: Vec::new(),
+            broke: None,
+        },
         Entry::Flapping { reading: "ci".into() },
+        Entry::SensorChanged { sensor: "ci".into(), state: SensorState::Failing { reason: "x".into() } },
+        Entry::Withdrawn { ask: "a".into(), reason: Withdrawal::Gone },
         Entry::Skipped { beat, cause: Cause::Timer, why, changes: vec![], sees: None },
         Entry::DecideStarted {
             tainted: Vec::new(),
@@ -191,13 +201,15 @@ fn kind(entry: &Entry) -> usize {
         Entry::Reparked { .. } => 37,
         Entry::RuleWritten { .. } => 38,
         Entry::Trusted { .. } => 39,
+        Entry::SensorChanged { .. } => 40,
+        Entry::Withdrawn { .. } => 41,
     }
 }
 
 #[test]
 fn the_names_are_those_of_the_events_in_order() {
     let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..40).collect::<Vec<_>>(), "one of each kind");
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..42).collect::<Vec<_>>(), "one of each kind");
     let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
     let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);

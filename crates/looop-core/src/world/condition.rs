@@ -6,6 +6,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::reading::Reading;
+use crate::model::moves::one_line;
+
+/// Most characters of a value that are shown.
+const SHOWN: usize = 60;
 
 /// A parsed condition: all terms must hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +31,19 @@ enum Op {
     Le,
     Gt,
     Ge,
+}
+
+impl Op {
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Eq => "==",
+            Self::Ne => "!=",
+            Self::Lt => "<",
+            Self::Le => "<=",
+            Self::Gt => ">",
+            Self::Ge => ">=",
+        }
+    }
 }
 
 /// Parses a condition; the error says what was expected.
@@ -59,17 +76,59 @@ fn parse_term(text: &str) -> Result<Term, String> {
     Ok(Term { reading, path: parts.collect(), op, literal })
 }
 
+/// What is known of a condition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// Every term holds.
+    Holds,
+    /// A term does not hold; which, and what its reading says.
+    Fails(String),
+    /// No term is known to fail, and one cannot be evaluated.
+    Unknown(Unknown),
+}
+
+/// Why a term cannot be evaluated. Each names the reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// There is no such reading.
+    NoReading(String),
+    /// Its sensor fails, and the failure does not contain the value.
+    Failing(String),
+}
+
 impl Condition {
-    /// Whether every term holds. What is not there equals only `null` and is neither less nor more than anything.
-    pub fn holds(&self, readings: &BTreeMap<String, Reading>) -> bool {
-        self.0.iter().all(|term| term.holds(readings))
+    /// Evaluates the condition. In a reading that is there, a missing value equals only `null` and is neither less nor
+    /// more than anything.
+    pub fn truth(&self, readings: &BTreeMap<String, Reading>) -> Truth {
+        let mut unknown = None;
+        for term in &self.0 {
+            match term.truth(readings) {
+                Truth::Holds => {}
+                Truth::Fails(text) => return Truth::Fails(text),
+                Truth::Unknown(why) => unknown = unknown.or(Some(why)),
+            }
+        }
+        unknown.map_or(Truth::Holds, Truth::Unknown)
     }
 }
 
 impl Term {
-    fn holds(&self, readings: &BTreeMap<String, Reading>) -> bool {
-        let found = readings.get(&self.reading).and_then(|reading| self.find(reading));
-        let found = found.unwrap_or(&Value::Null);
+    fn truth(&self, readings: &BTreeMap<String, Reading>) -> Truth {
+        let Some(reading) = readings.get(&self.reading) else {
+            return Truth::Unknown(Unknown::NoReading(self.reading.clone()));
+        };
+        let found = self.find(reading);
+        if found.is_none() && reading.failed {
+            return Truth::Unknown(Unknown::Failing(self.reading.clone()));
+        }
+        if self.holds(found.unwrap_or(&Value::Null)) {
+            Truth::Holds
+        } else {
+            Truth::Fails(self.denied(found))
+        }
+    }
+
+    fn holds(&self, found: &Value) -> bool {
         match self.op {
             Op::Eq => same(found, &self.literal),
             Op::Ne => !same(found, &self.literal),
@@ -77,6 +136,17 @@ impl Term {
             Op::Le => order(found, &self.literal).is_some_and(Ordering::is_le),
             Op::Gt => order(found, &self.literal) == Some(Ordering::Greater),
             Op::Ge => order(found, &self.literal).is_some_and(Ordering::is_ge),
+        }
+    }
+
+    /// Says that the term does not hold, and what the reading says instead.
+    fn denied(&self, found: Option<&Value>) -> String {
+        let path = std::iter::once(self.reading.as_str()).chain(self.path.iter().map(String::as_str));
+        let path = path.collect::<Vec<_>>().join(".");
+        let term = format!("{path} {} {}", self.op.sign(), self.literal);
+        match found {
+            Some(value) => format!("{term} does not hold: it is {}", one_line(&value.to_string(), SHOWN)),
+            None => format!("{term} does not hold: {} has no {}", self.reading, self.path.join(".")),
         }
     }
 
@@ -115,7 +185,7 @@ fn order(a: &Value, b: &Value) -> Option<Ordering> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::reading::Trust;
+    use super::super::reading::{Fault, FaultDetail, Trust};
     use super::*;
     use serde_json::json;
 
@@ -134,11 +204,33 @@ mod tests {
             ("ci.jobs.0.ok == false", true),
             ("ci.nope == null", true),
             ("ci.nope > 0", false),
-            ("other.red != 1", true),
-            ("other.red == 1", false),
         ];
         for (text, holds) in table {
-            assert_eq!(parse(text).unwrap().holds(&readings), holds, "{text}");
+            assert_eq!(parse(text).unwrap().truth(&readings) == Truth::Holds, holds, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_evaluated_is_unknown_and_not_false() {
+        let fault = Reading::of_fault(&Fault::Exit(3), &FaultDetail::default(), Trust::Owner);
+        let ok = Reading::of_value(json!({"red": 0}), Trust::Owner);
+        let readings = BTreeMap::from([("ci".to_owned(), fault), ("ok".to_owned(), ok)]);
+        let none = Truth::Unknown(Unknown::NoReading("cii".to_owned()));
+        let failing = Truth::Unknown(Unknown::Failing("ci".to_owned()));
+        let fails = |text: &str| Truth::Fails(text.to_owned());
+        let table = [
+            ("cii.red > 0", none.clone()),
+            ("cii.red != 1", none.clone()),
+            ("cii.red == null", none.clone()),
+            ("ok.red == 0 and cii.red > 0", none),
+            ("ci.red > 0", failing.clone()),
+            ("ci.red == null", failing),
+            ("ci.error == true", Truth::Holds),
+            ("ci.red > 0 and ok.red > 0", fails("ok.red > 0 does not hold: it is 0")),
+            ("ok.rde > 0", fails("ok.rde > 0 does not hold: ok has no rde")),
+        ];
+        for (text, truth) in table {
+            assert_eq!(parse(text).unwrap().truth(&readings), truth, "{text}");
         }
     }
 

@@ -194,6 +194,7 @@ fn goals(ledger: &Ledger, seen: &Observation, now: &Now, limits: &Limits) -> Rea
         }
         if let Some(checked) = seen.checks.get(id).filter(|checked| !checked.ended.is_success()) {
             row.insert("check".to_owned(), one_line(&checked.output, 400).into());
+            row.insert("ended".to_owned(), serde_json::to_value(&checked.ended).unwrap_or_default());
         }
         if doc.text().is_none() {
             row.insert("broken".to_owned(), true.into());

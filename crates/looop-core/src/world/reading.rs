@@ -4,6 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::model::digest::Digest;
+use crate::model::moves::one_line;
+
+/// Most characters in which a failure is told.
+const FAILURE: usize = 200;
 
 /// Whether the text of a reading may be taken at its word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -120,6 +124,14 @@ impl Reading {
             more["last_good_unix"] = (at / 1000).into();
         }
         Self { signal, detail: more, failed: true, trust }
+    }
+
+    /// How its sensor failed, in one line, where this is an error reading.
+    pub fn failure(&self) -> Option<String> {
+        let part = |key: &str| self.detail.get(key).and_then(Value::as_str).unwrap_or("");
+        let (message, stderr) = (part("message"), part("stderr"));
+        let said = if stderr.trim().is_empty() { message.to_owned() } else { format!("{message}: {stderr}") };
+        self.failed.then(|| one_line(&said, FAILURE))
     }
 
     /// The last good signal that this reading knows of, and when that was: its own, taken at `taken`, or the one that

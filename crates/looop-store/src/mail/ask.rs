@@ -158,6 +158,7 @@ fn letter(new: &NewAsk<'_>, id: String, wall: i64) -> Ask {
         goal: new.goal.map(str::to_owned),
         proposal: new.proposal.cloned(),
         asked: wall,
+        closed: false,
         fetched: false,
     }
 }

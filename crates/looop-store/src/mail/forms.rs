@@ -80,6 +80,7 @@ pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
         goal: None,
         proposal: None,
         asked: older.ts.saturating_mul(1000),
+        closed: false,
         fetched: false,
     };
     Ok(Found { letter, older: true })

@@ -41,6 +41,14 @@ pub enum PostError {
     /// It proposes a move, and words are no consent.
     #[error("ask \"{0}\" proposes a move, which an answer does not approve")]
     Proposal(String),
+    /// Only its options are answers.
+    #[error("ask \"{ask}\" is answered with one of: {}", options.join(", "))]
+    NoOption {
+        /// Which ask.
+        ask: String,
+        /// Its options.
+        options: Vec<String>,
+    },
     /// The ask is there and makes no sense.
     #[error("{0}")]
     BrokenAsk(String),
@@ -62,7 +70,10 @@ impl Reader {
         let _held = lock(self, ANSWERS, PATIENTLY)?;
         let asked = self.check_open(ask)?;
         match asked.kind {
-            AskKind::Question => self.write_answer(ask, text, wall),
+            AskKind::Question => match asked.choice(text) {
+                Some(choice) => self.write_answer(ask, choice, wall),
+                None => Err(PostError::NoOption { ask: asked.id, options: asked.options }),
+            },
             AskKind::Flag => Err(PostError::Flag { ask: asked.id, from: asked.from }),
             AskKind::Proposal => Err(PostError::Proposal(asked.id)),
         }

@@ -122,6 +122,7 @@ fn own_letter() -> Ask {
         goal: None,
         proposal: None,
         asked: AT.wall,
+        closed: false,
         fetched: false,
     }
 }

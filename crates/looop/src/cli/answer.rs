@@ -7,6 +7,7 @@ use looop_core::model::digest::Digest;
 
 use super::{body, print};
 use crate::failure::Result;
+use crate::ops::letters::ReadBy;
 use crate::ops::{Place, approvals, letters};
 
 /// Answer a question; the first answer wins. A move that waits is answered with yes, no or always
@@ -29,8 +30,11 @@ impl Answer {
             print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?, self.digest)?);
             return Ok(ExitCode::SUCCESS);
         }
-        letters::answer(place, &self.ask, &text)?;
+        let read_by = letters::answer(place, &self.ask, &text)?;
         print::out(&format!("answered {}", self.ask));
+        if read_by == ReadBy::NextBeat {
+            print::say("the loop is not running: looop beat or looop up takes the answer in");
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,12 +1,13 @@
 //! `looop beat`.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use clap::Args;
 use looop_core::engine::io::{Reply, Request};
-use looop_core::ledger::entry::Line;
+use looop_core::ledger::entry::{Entry, Line, SensorState};
 use looop_core::view::events::events;
-use looop_core::view::lines::{HumanLine, Tone, clock as clock_text};
+use looop_core::view::lines::{HumanLine, Tone, clock as clock_text, lines, sensor_changed};
 use serde_json::json;
 
 use super::args::Json;
@@ -45,18 +46,43 @@ impl Beat {
     }
 
     fn wet(&self, place: &Place) -> Result<ExitCode> {
-        let mut shown = 0;
+        let (mut shown, mut told) = (0, BTreeSet::new());
         let reply = submit::submit(place, Request::Beat, &mut |line| {
             shown += usize::from(show(line, self.json.json));
+            told.extend(line.entries.iter().filter_map(sensor_of).cloned());
         })?;
-        let Reply::Beat { why, failed } = reply else {
+        let Reply::Beat { why, failed, failing } = reply else {
             return Err(Failure::new("the loop gave an answer of another kind"));
         };
+        for (sensor, reason) in failing.iter().filter(|(sensor, _)| !told.contains(*sensor)) {
+            still_failing(sensor, reason, self.json.json);
+        }
         if let Some(why) = why.filter(|_| shown == 0) {
             idle(&why, self.json.json);
         }
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+}
+
+/// The sensor that an entry is about.
+fn sensor_of(entry: &Entry) -> Option<&String> {
+    if let Entry::SensorChanged { sensor, .. } = entry { Some(sensor) } else { None }
+}
+
+/// A sensor that fails as it did before is not in the log again; it is still said.
+fn still_failing(sensor: &str, reason: &str, as_json: bool) {
+    let now = clock::now();
+    if as_json {
+        let ts = looop_core::time::machine_text(now.wall);
+        let event = json!({
+            "v": 1, "ts": ts, "event": "sensor_changed", "sensor": sensor, "state": "failing", "reason": reason,
+            "repeated": true,
+        });
+        return print::out(&event.to_string());
+    }
+    let state = SensorState::Failing { reason: reason.to_owned() };
+    let (glyph, tone, text) = sensor_changed(sensor, &state);
+    print::human_line(&HumanLine { clock: clock_text(now.wall, &now.zone), glyph, text, tone });
 }
 
 /// Shows an append; tells whether it said what the beat did.
@@ -66,14 +92,19 @@ fn show(line: &Line, as_json: bool) -> bool {
         for event in &events {
             print::event(event);
         }
-        return events.iter().any(|event| event["event"] != "sensed" && event["event"] != "seeded");
+        return line.entries.iter().any(says_what_it_did);
     }
     let now = clock::now();
-    let lines = looop_core::view::lines::lines(line, &now);
-    for line in &lines {
+    for line in &lines(line, &now) {
         print::human_line(line);
     }
-    lines.iter().any(|line| line.glyph != '+')
+    let did: Vec<Entry> = line.entries.iter().filter(|entry| says_what_it_did(entry)).cloned().collect();
+    !lines(&Line { entries: did, ..line.clone() }, &now).is_empty()
+}
+
+/// Whether an entry says what a beat did, and not only what it saw.
+fn says_what_it_did(entry: &Entry) -> bool {
+    !matches!(entry, Entry::Seeded { .. } | Entry::Saw { .. } | Entry::SensorChanged { .. })
 }
 
 /// A beat that did the same nothing as the one before is not in the log; it is still said.

@@ -1,5 +1,7 @@
 //! Names that exist, and the nearest one to a name that does not.
 
+pub use looop_core::model::nearest::nearest;
+
 use super::keys::{KEYS, Rule};
 
 /// Variables that looop sets for its children, or that say where the profile is. They are no settings, and finding
@@ -34,22 +36,6 @@ const MOVED: &[(&str, &str)] = &[
 
 /// How a key of a runner is written in [`KEYS`].
 pub(super) const RUNNER_PREFIX: &str = "runners.<name>.";
-
-/// The candidate that was probably meant, if one is near enough to say so.
-pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST_NAME: usize = 64;
-    if name.len() > LONGEST_NAME {
-        return None;
-    }
-    let wanted = name.to_lowercase().replace('-', "_");
-    let mistakes = (wanted.chars().count() / 3).clamp(1, 4);
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::osa_distance(&wanted, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= mistakes)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
 
 /// Keys at the top of a file.
 pub(super) fn top_keys() -> impl Iterator<Item = &'static str> {

@@ -11,11 +11,11 @@ use looop_store::Reader;
 use looop_store::mail::PostError;
 use serde::Serialize;
 
-use super::Place;
 use super::alive::{is_alive, live_session};
 use super::approvals::{self, Waiting};
 use super::submit;
 use super::worker_letters::{checked, own_session, settle_failure, tell_failure};
+use super::{Place, see};
 use crate::clock;
 use crate::failure::{Failure, Result};
 use crate::pulse::guest::Guest;
@@ -109,6 +109,7 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
                 goal: record.goal.clone(),
                 proposal: None,
                 asked: record.asked,
+                closed: false,
                 fetched: false,
             };
         }
@@ -122,15 +123,28 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
     });
 }
 
+/// Who reads an answer that was just posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadBy {
+    /// The worker that asked, or the loop, which runs.
+    Somebody,
+    /// The loop, which does not run: nothing happens before a beat.
+    NextBeat,
+}
+
 /// Posts an answer. The first one wins.
-pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<()> {
+pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<ReadBy> {
     let reader = place.reader()?;
     person_only(place)?;
     if let Some(own) = own_session(place) {
         not_its_own(&reader, ask, &own)?;
     }
+    let from = reader.letters().asks.remove(ask).map(|ask| ask.from);
     let posted = reader.post_answer(ask, text.trim_end(), clock::now().wall);
-    posted.map(drop).map_err(|error| answer_failure(&error))
+    posted.map_err(|error| answer_failure(&error))?;
+    let asker_runs = from.is_some_and(|from| is_alive(&reader, &from));
+    let runs = asker_runs || see::lock(&reader) != see::Lock::Free;
+    Ok(if runs { ReadBy::Somebody } else { ReadBy::NextBeat })
 }
 
 /// Refuses what does not come from a person.
@@ -159,6 +173,9 @@ fn answer_failure(error: &PostError) -> Failure {
         }
         PostError::Flag { from, .. } => failure.hint(format!("looop attach {}", worker_of(from))),
         PostError::Proposal(ask) => failure.hint(format!("looop answer {ask} yes, no, or always")),
+        PostError::NoOption { ask, options } => {
+            failure.hint(format!("looop answer {ask} {}", options.first().map_or("…", String::as_str)))
+        }
         PostError::BrokenAsk(_) | PostError::Busy(_) => failure,
         PostError::Write(error) => Failure::new(error.text()),
     }

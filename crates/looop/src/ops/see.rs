@@ -7,12 +7,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
 use looop_core::engine::io::{PulseView, Reply, Request};
+use looop_core::engine::preview::preview;
 use looop_core::ledger::state::Ledger;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
 use looop_core::time::Now;
 use looop_core::view::status::{Status, status};
-use looop_core::world::observation::{Checked, Docs, Letters, Observation, ScheduleDoc};
+use looop_core::world::observation::{Checked, Doc, Docs, Letters, Observation, ScheduleDoc};
 use looop_core::world::reading::Reading;
 use looop_session::Roll;
 use looop_store::Reader;
@@ -36,6 +37,7 @@ const PROBES: [&str; 5] = ["sys-goals", "sys-asks", "sys-schedules", "sys-sessio
 /// What a read verb works with.
 pub(crate) struct Seen {
     pub(crate) reader: Reader,
+    /// What the loop remembers, with the letters taken in that wait for it.
     pub(crate) ledger: Ledger,
     pub(crate) observation: Observation,
     /// The last readings, probes included.
@@ -80,6 +82,7 @@ pub(crate) fn see(place: &Place) -> Result<Seen> {
         ..Observation::default()
     };
     observation.checks = checks(&observation, readings.get("sys-goals"));
+    let ledger = preview(ledger, &observation, &readings, &now);
     Ok(Seen { reader, ledger, observation, readings, config, now })
 }
 
@@ -94,35 +97,22 @@ fn readings<'a>(reader: &Reader, sensors: impl Iterator<Item = &'a String>) -> B
     files.chain(probes).filter_map(read).collect()
 }
 
-/// What the goals' checks said in the last beat.
+/// What the goals' checks said in the last beat. One that the probe knows and that names no other end held.
 fn checks(seen: &Observation, probe: Option<&Reading>) -> BTreeMap<String, Checked> {
     let Some(probe) = probe else { return BTreeMap::new() };
-    let failed: Vec<&str> =
-        probe.signal["failed"].as_array().into_iter().flatten().filter_map(|id| id.as_str()).collect();
-    let errors = probe.signal["errors"].as_array().into_iter().flatten();
-    let errors: BTreeMap<&str, &str> =
-        errors.filter_map(|row| Some((row["goal"].as_str()?, row["check"].as_str()?))).collect();
-    let has_check = |text: &str| goal::parse(text).check.is_some();
-    let checked = |id: &str| probe.detail["goals"].get(id).is_some();
-    let goals = seen.docs.goals.iter().filter(|(id, doc)| checked(id) && doc.text().is_some_and(has_check));
-    let said = |id: &str| match errors.get(id) {
-        Some(error) => read_back(error),
-        None if failed.contains(&id) => Ended::Exited(1),
-        None => Ended::Exited(0),
+    let has_check = |doc: &Doc| doc.text().is_some_and(|text| goal::parse(text).check.is_some());
+    let said = |id: &str| {
+        let ended = probe.detail["goals"].get(id)?.get("ended");
+        Some(match ended.cloned().map(serde_json::from_value) {
+            None => Ended::Exited(0),
+            Some(Ok(ended)) => ended,
+            Some(Err(error)) => Ended::Spawn(format!("its end cannot be read: {error}")),
+        })
     };
-    goals.map(|(id, _)| (id.clone(), Checked { ended: said(id), output: String::new() })).collect()
-}
-
-/// How a check ended, from the words that the probe has for it.
-fn read_back(text: &str) -> Ended {
-    let number = |word: &str| text.strip_prefix(word)?.parse().ok();
-    match (number("exit "), number("signal ")) {
-        (Some(code), _) => Ended::Exited(code),
-        (_, Some(signal)) => Ended::Signalled(signal),
-        _ if text == Ended::TimedOut.text() => Ended::TimedOut,
-        _ if text == Ended::Killed.text() => Ended::Killed,
-        _ => Ended::Spawn(text.trim_start_matches("could not be started: ").to_owned()),
-    }
+    let goals = seen.docs.goals.iter().filter(|(_, doc)| has_check(doc));
+    goals
+        .filter_map(|(id, _)| Some((id.clone(), Checked { ended: said(id)?, output: String::new() })))
+        .collect()
 }
 
 impl Seen {

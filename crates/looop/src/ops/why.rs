@@ -148,6 +148,7 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::Notified { .. }
         | Entry::Undelivered { .. }
         | Entry::Delivered { .. }
+        | Entry::SensorChanged { .. }
         | Entry::Flapping { .. }
         | Entry::Declined { .. }
         | Entry::Lapsed { .. }
@@ -156,6 +157,7 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::Asked { .. }
         | Entry::Answered { .. }
         | Entry::Dismissed { .. }
+        | Entry::Withdrawn { .. }
         | Entry::Trusted { .. }
         | Entry::Paused { .. }
         | Entry::Resumed

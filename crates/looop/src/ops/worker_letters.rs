@@ -215,6 +215,7 @@ pub(crate) fn attached(place: &Place, session: &str) -> Result<Vec<String>> {
         | PostError::AlreadyAnswered { .. }
         | PostError::Flag { .. }
         | PostError::Proposal(_)
+        | PostError::NoOption { .. }
         | PostError::BrokenAsk(_)
         | PostError::Busy(_) => Failure::new(error.to_string()),
     })

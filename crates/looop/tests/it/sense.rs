@@ -40,6 +40,7 @@ fn changes(profile: &Profile) -> Vec<String> {
     let news = profile.lines().split_off(before).into_iter().flat_map(|line| line.entries);
     let noted = |entry| match entry {
         Entry::Saw { readings, .. } => readings.into_keys().collect(),
+        Entry::SensorChanged { .. } => Vec::new(),
         Entry::Skipped { changes, .. } => changes.iter().map(|change| change.item.clone()).collect(),
         other => panic!("{other:?}"),
     };

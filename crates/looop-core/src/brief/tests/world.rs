@@ -104,7 +104,8 @@ impl World {
     pub(super) fn ask(&mut self, id: &str, from: &str, prompt: &str) {
         let goal = Some("release".to_owned());
         let (from, prompt, kind) = (from.to_owned(), prompt.to_owned(), AskKind::Question);
-        let record = AskRecord { tainted: false, from, prompt, goal, kind, at: stamp(130), asked: 0 };
+        let record =
+            AskRecord { topic: None, tainted: false, from, prompt, goal, kind, at: stamp(130), asked: 0 };
         self.ledger.asks.insert(id.into(), record);
     }
 }

@@ -57,7 +57,7 @@ fn who_asked_for_a_beat_hears_whether_its_move_failed() {
         let id = world.beat_by_person();
         assert_eq!(world.reply(id), None, "the beat is not over before its move is");
         world.acted(outcome);
-        assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed }));
+        assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed, failing: [].into() }));
         world.audit();
     }
 }
@@ -69,7 +69,7 @@ fn a_persons_own_move_that_fails_is_no_failure_of_the_beat() {
     world.ask(command_of_a_person());
     world.acted(shell(1));
     world.decided(&json!({"action": "noop"}));
-    assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed: false }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed: false, failing: [].into() }));
     world.audit();
 }
 
@@ -81,7 +81,10 @@ fn a_failed_beat_stays_failed_whatever_a_person_does_meanwhile() {
     world.failed("no such model");
     assert_eq!(world.reply(id), None, "the person's move is still under way");
     world.acted(shell(0));
-    assert_eq!(world.reply(id), Some(Reply::Beat { why: Some("no such model".into()), failed: true }));
+    assert_eq!(
+        world.reply(id),
+        Some(Reply::Beat { why: Some("no such model".into()), failed: true, failing: [].into() })
+    );
     world.audit();
 }
 

@@ -207,6 +207,7 @@ fn a_worker_proposes_and_a_person_decides() {
         goal: None,
         proposal: Some(proposal),
         asked: world.now.wall,
+        closed: false,
         fetched: false,
     };
     world.lay(ask);

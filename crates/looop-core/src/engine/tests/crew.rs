@@ -62,6 +62,7 @@ impl World {
     /// A worker's letter, not yet seen by the loop.
     pub(super) fn asks(&mut self, id: &str, from: &str, kind: AskKind) {
         let ask = Ask {
+            closed: false,
             fetched: false,
             v: 1,
             id: id.to_owned(),

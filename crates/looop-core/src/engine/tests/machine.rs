@@ -165,7 +165,7 @@ fn nothing_is_decided_by_a_loop_that_was_told_to_end_while_it_decides() {
     world.step(Event::Stop { reason: "SIGTERM".into(), keep_workers: true });
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
     let why = Some("decide 000001 by m: the loop was ended meanwhile".to_owned());
-    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false, failing: [].into() }));
     let day = DaySpend {
         spent: Micros::new(1_000_000),
         unreported: Micros::new(1_000_000),

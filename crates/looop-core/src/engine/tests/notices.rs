@@ -9,6 +9,7 @@ impl World {
         let (id, from, prompt) = (id.to_owned(), "w~1".to_owned(), "Ship it?".to_owned());
         let (options, asked) = (Vec::new(), self.now.wall);
         let ask = Ask {
+            closed: false,
             fetched: false,
             v: 1,
             from,

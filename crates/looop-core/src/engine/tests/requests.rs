@@ -11,6 +11,7 @@ fn letter(id: &str, goal: Option<&str>, asked: i64) -> crate::model::letter::Ask
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
     let goal = goal.map(str::to_owned);
     crate::model::letter::Ask {
+        closed: false,
         fetched: false,
         v: 1,
         id: id.to_owned(),
@@ -96,7 +97,7 @@ fn a_person_forces_a_look_at_an_unchanged_world() {
     assert_eq!(world.decides(), 1);
     assert_eq!(world.reply(id), None);
     world.decided(&json!({"action": "noop"}));
-    assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed: false }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed: false, failing: [].into() }));
     world.audit();
 }
 
@@ -105,13 +106,17 @@ fn who_asks_for_a_beat_hears_why_nothing_was_done() {
     let mut world = World::new(true, &[]);
     let id = world.beat_by_person();
     let why = Some("there are no goals; write one with `looop goal write <id>`".to_owned());
-    assert_eq!(world.reply(id), Some(Reply::Beat { why: why.clone(), failed: false }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why: why.clone(), failed: false, failing: [].into() }));
     let id = world.beat_by_person();
-    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: false }), "also when it is not news");
+    assert_eq!(
+        world.reply(id),
+        Some(Reply::Beat { why, failed: false, failing: [].into() }),
+        "also when it is not news"
+    );
     world.seen.docs.playbook = Doc::Broken { error: "PLAYBOOK.md is not UTF-8".into() };
     let id = world.beat_by_person();
     let why = Some("PLAYBOOK.md is not UTF-8".to_owned());
-    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true, failing: [].into() }));
     world.audit();
 }
 
@@ -121,18 +126,21 @@ fn who_asks_for_a_beat_hears_what_became_of_the_proposal() {
     let id = world.beat_by_person();
     world.decided(&json!({"action": "archive_goal", "id": "nope"}));
     let why = Some("the proposal was refused: archived goal nope: there is no goal nope".to_owned());
-    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true, failing: [].into() }));
     world.pass(Duration::from_mins(1));
     let id = world.beat_by_person();
     world.seen.docs.playbook = Doc::of("New.\n");
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
     let why = "the proposal was overtaken: ran x: PLAYBOOK.md changed while it was being decided";
-    assert_eq!(world.reply(id), Some(Reply::Beat { why: Some(why.into()), failed: false }));
+    assert_eq!(
+        world.reply(id),
+        Some(Reply::Beat { why: Some(why.into()), failed: false, failing: [].into() })
+    );
     let id = world.beat_by_person();
     world.decided(&json!({"action": "noop"}));
     assert_eq!(
         world.reply(id),
-        Some(Reply::Beat { why: None, failed: false }),
+        Some(Reply::Beat { why: None, failed: false, failing: [].into() }),
         "the next is a beat of its own"
     );
     world.audit();
@@ -157,7 +165,7 @@ fn requests_for_a_beat_while_one_looks_share_the_next() {
     assert_eq!(world.decides(), 1, "a person forces it");
     assert!(matches!(world.reply(dry), Some(Reply::DryRun { .. })));
     world.decided(&json!({"action": "noop"}));
-    let over = Some(Reply::Beat { why: None, failed: false });
+    let over = Some(Reply::Beat { why: None, failed: false, failing: [].into() });
     assert_eq!((world.reply(first), world.reply(second)), (over.clone(), over));
     world.audit();
 }
@@ -232,7 +240,7 @@ fn a_look_that_sees_nothing_refuses_a_dry_run_and_fails_a_beat() {
     let id = world.ask(Request::Beat);
     world.step(Event::Blind("the profile is gone".into(), Scope::Full));
     let why = Some("the profile is gone".to_owned());
-    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true }));
+    assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true, failing: [].into() }));
     let lines = world.lines.len();
     world.step(Event::Blind("nobody looks".into(), Scope::Full));
     world.sense();

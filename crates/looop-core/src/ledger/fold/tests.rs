@@ -47,12 +47,28 @@ fn seen(text: &str) -> Seen {
 
 fn saw(readings: &[(&str, Option<&str>)], quiet: u32) -> Entry {
     let readings = readings.iter().map(|(name, text)| ((*name).to_owned(), text.map(digest))).collect();
-    Entry::Saw { readings, quiet, some: false, ready: None, held: Vec::new(), broke: None }
+    Entry::Saw {
+        readings,
+        quiet,
+        some: false,
+        ready: None,
+        held: Vec::new(),
+        rewritten: Vec::new(),
+        broke: None,
+    }
 }
 
 fn saw_ready(ids: &[&str]) -> Entry {
     let ready = Some(ids.iter().map(|id| (*id).to_owned()).collect());
-    Entry::Saw { readings: [].into(), quiet: 0, some: false, ready, held: Vec::new(), broke: None }
+    Entry::Saw {
+        readings: [].into(),
+        quiet: 0,
+        some: false,
+        ready,
+        held: Vec::new(),
+        rewritten: Vec::new(),
+        broke: None,
+    }
 }
 
 fn decide(run: u64, forced: Option<Force>, changes: Vec<Change>) -> Entry {
@@ -186,7 +202,15 @@ fn a_goal_that_holds_starts_its_attempts_anew() {
     let held = vec!["a".to_owned()];
     then(
         &mut ledger,
-        &[Entry::Saw { readings: [].into(), quiet: 0, some: false, ready: None, held, broke: None }],
+        &[Entry::Saw {
+            readings: [].into(),
+            quiet: 0,
+            some: false,
+            ready: None,
+            held,
+            rewritten: Vec::new(),
+            broke: None,
+        }],
     );
     assert_eq!((ledger.goal("a").attempts, ledger.goal("b").attempts), (0, 2));
 }
@@ -455,9 +479,10 @@ fn a_goal_knows_when_and_how_it_was_served_and_only_recipes_count_as_attempts() 
     ];
     for (author, outcome, attempts, last) in table {
         let plan = Plan { goal: Some("g".into()), ..shell(author) };
+        let done = outcome.is_done();
         let record = folded(&[intended(1, plan), finished(1, outcome)]).goal("g");
-        let expected =
-            GoalRecord { served: Some(at(2000)), attempts, last: Some(last), ..GoalRecord::default() };
+        let (served, last) = (Some(at(2000)), Some(last));
+        let expected = GoalRecord { served, attempts, last, done, ..GoalRecord::default() };
         assert_eq!(record, expected);
     }
 }

@@ -26,7 +26,20 @@ fn ask(id: &str, from: &str, asked: i64) -> Ask {
     let (prompt, kind) = ("Really?".to_owned(), AskKind::Question);
     let (id, from) = (id.to_owned(), from.to_owned());
     let (options, reference, goal, proposal) = (vec![], None, None, None);
-    Ask { v: 1, id, from, kind, prompt, options, reference, goal, proposal, asked, fetched: false }
+    Ask {
+        v: 1,
+        id,
+        from,
+        kind,
+        prompt,
+        options,
+        reference,
+        goal,
+        proposal,
+        asked,
+        closed: false,
+        fetched: false,
+    }
 }
 
 fn asks(asks: &[Ask]) -> BTreeMap<String, Ask> {
@@ -76,7 +89,7 @@ fn filters_take_what_they_say() {
 fn what_every_beat_says_moves_the_cursor_and_is_no_news() {
     let mut watch = Watch::new(Cursor::default().moved_to(4), Filter::All);
     let (readings, ready, held) = (BTreeMap::new(), None, Vec::new());
-    let saw = Entry::Saw { readings, quiet: 0, some: false, ready, held, broke: None };
+    let saw = Entry::Saw { readings, quiet: 0, some: false, ready, held, rewritten: Vec::new(), broke: None };
     watch.line(&Ledger::default(), &line(5, vec![saw]), &now());
     watch.letters(&Ledger::default(), &BTreeMap::new(), &now());
     assert_eq!((names(&watch).len(), watch.cursor().to_string().as_str()), (0, "5"));

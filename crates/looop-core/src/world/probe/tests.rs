@@ -50,6 +50,7 @@ fn record(author: Author, proven: Option<bool>) -> WorkerRecord {
 
 fn asks(seen: &mut Observation, from: &str, prompt: &str) {
     let ask = Ask {
+        closed: false,
         fetched: false,
         v: 1,
         id: "a".into(),

@@ -1,0 +1,41 @@
+//! What entries say about sensors and questions, as values.
+
+use serde::{Deserialize, Serialize};
+
+/// How a sensor is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SensorState {
+    /// It fails.
+    Failing {
+        /// How, in one line.
+        reason: String,
+    },
+    /// It works again.
+    Works,
+    /// It is gone.
+    Removed,
+}
+
+/// Why the loop took back its question about a goal that still fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withdrawal {
+    /// The goal was archived or removed.
+    Gone,
+    /// The goal holds, or is not due.
+    Holds,
+    /// The goal's recipe was rewritten.
+    Rewritten,
+}
+
+impl Withdrawal {
+    /// The reason in words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Gone => "its goal is gone",
+            Self::Holds => "its goal no longer fails",
+            Self::Rewritten => "its goal was rewritten and is tried again",
+        }
+    }
+}
