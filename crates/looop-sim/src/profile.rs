@@ -160,8 +160,8 @@ impl Profile {
         let script =
             if script.starts_with("#!") { script.to_owned() } else { format!("#!/bin/sh\n{script}\n") };
         let path = format!("sensors/{name}.sh");
-        self.write(&path, script);
-        set_mode(&self.data().join(path), 0o700);
+        self.write(&path, "");
+        write_program(&self.data().join(path), &script);
         self
     }
 
@@ -329,6 +329,15 @@ pub(crate) fn ran(output: &Output) -> Ran {
 /// Sets a file's mode.
 pub fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+/// Writes a script that can be run, 0700. Another process writes it: a child that a test beside this one is just
+/// starting inherits all our descriptors, and what somebody has open for writing cannot be run ("Text file busy").
+pub fn write_program(path: &Path, text: &str) {
+    let write = "cat > \"$0\" && chmod 700 \"$0\"";
+    let mut sh = Command::new("sh").arg("-c").arg(write).arg(path).stdin(Stdio::piped()).spawn().expect("sh");
+    sh.stdin.take().expect("a pipe").write_all(text.as_bytes()).expect("a script");
+    assert!(sh.wait().is_ok_and(|status| status.success()), "{} could not be written", path.display());
 }
 
 /// A text as a TOML string.

@@ -1,4 +1,4 @@
-//! Waiting without sleeping: for a FIFO, for a child, for processes to be gone.
+//! Waiting without sleeping: for a FIFO, for a child, for a file, for processes to be gone.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::sync::mpsc::channel;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::profile::{Profile, Ran, ran};
 
-/// After this long something hangs for good, and the test fails instead of hanging with it.
-const HANGS: Duration = Duration::from_mins(1);
+/// After this long something hangs for good, on the slowest machine, and the test fails instead of hanging with it.
+pub const HANGS: Duration = Duration::from_mins(5);
+/// How often one looks although no file has changed: what a process is does not show in files.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Does something that may block; fails the test if it never ends.
 #[track_caller]
@@ -94,33 +96,140 @@ impl Profile {
         dry["verdict"].as_str().expect("a verdict").to_owned()
     }
 
-    /// The processes that belong to this profile and do not end: their environment or arguments name it. What is on its
-    /// way out is waited for.
+    /// Waits until another process has done something, which is looked for whenever something below the data folder
+    /// changes.
+    #[track_caller]
+    pub fn until<T>(&self, what: &str, mut is: impl FnMut() -> Option<T>) -> T {
+        let begun = Instant::now();
+        let mut changes = Changes::below(&self.data());
+        loop {
+            if let Some(found) = is() {
+                return found;
+            }
+            assert!(begun.elapsed() < HANGS, "{what} never happened");
+            changes.wait(LOOK_AGAIN);
+        }
+    }
+
+    /// The same for what is so or not.
+    #[track_caller]
+    pub fn until_is(&self, what: &str, is: impl Fn() -> bool) {
+        self.until(what, || is().then_some(()));
+    }
+
+    /// The processes that belong to this profile now: their environment or arguments name it.
+    #[cfg(target_os = "linux")]
+    pub fn processes(&self) -> Vec<String> {
+        let name = self.outside().to_string_lossy().into_owned();
+        belonging(&name).into_iter().map(|(pid, arguments)| format!("{pid} {arguments}")).collect()
+    }
+
+    /// Those of them that do not end. What is on its way out is waited for.
     #[cfg(target_os = "linux")]
     pub fn survivors(&self) -> Vec<String> {
         let name = self.outside().to_string_lossy().into_owned();
-        let alive = move || -> Vec<String> {
-            let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
-            processes.filter_map(|process| belongs(&process, &name)).collect()
-        };
-        for _ in 0..1000 {
-            if alive().is_empty() {
-                return Vec::new();
+        let begun = Instant::now();
+        loop {
+            let left = HANGS.saturating_sub(begun.elapsed());
+            match belonging(&name).first() {
+                Some((pid, _)) if !left.is_zero() => await_end(*pid, left),
+                _ => return self.processes(),
             }
-            thread::yield_now();
         }
-        alive()
+    }
+}
+
+/// The processes that belong to the profile of this name, with their arguments.
+#[cfg(target_os = "linux")]
+fn belonging(name: &str) -> Vec<(i32, String)> {
+    let processes = fs::read_dir("/proc").expect("/proc").flatten().map(|entry| entry.path());
+    processes.filter_map(|process| belongs(&process, name)).collect()
+}
+
+/// Waits until a process has ended, or for this long.
+#[cfg(target_os = "linux")]
+fn await_end(pid: i32, most: Duration) {
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    // Where it cannot be opened it has ended.
+    let pid = Pid::from_raw(pid).expect("a number");
+    if let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) {
+        ready_within(&process, most);
+    }
+}
+
+/// Waits until there is something to read, or for this long.
+#[cfg(target_os = "linux")]
+fn ready_within(file: impl std::os::fd::AsFd, most: Duration) {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let most = Timespec::try_from(most).expect("a time");
+    poll(&mut [PollFd::new(&file, PollFlags::IN)], Some(&most)).expect("poll");
+}
+
+/// Changes of files below a folder.
+#[cfg(target_os = "linux")]
+struct Changes {
+    root: PathBuf,
+    events: std::os::fd::OwnedFd,
+}
+
+#[cfg(target_os = "linux")]
+impl Changes {
+    fn below(root: &Path) -> Self {
+        use rustix::fs::inotify::{CreateFlags, init};
+        let events = init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).expect("inotify");
+        let changes = Self { root: root.to_owned(), events };
+        changes.watch(root);
+        changes
+    }
+
+    /// Watches a folder and all below it; what is watched already stays so.
+    fn watch(&self, folder: &Path) {
+        use rustix::fs::inotify::{WatchFlags, add_watch};
+        let what = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::MOVED_FROM | WatchFlags::DELETE;
+        let what = what | WatchFlags::MODIFY | WatchFlags::CLOSE_WRITE | WatchFlags::ONLYDIR;
+        // It may be gone by now.
+        if add_watch(&self.events, folder, what).is_err() {
+            return;
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.watch(&entry.path());
+            }
+        }
+    }
+
+    /// Blocks until something changed, or for this long.
+    fn wait(&mut self, most: Duration) {
+        ready_within(&self.events, most);
+        let mut buffer = [0; 4096];
+        while rustix::io::read(&self.events, &mut buffer).is_ok_and(|count| count > 0) {}
+        self.watch(&self.root);
+    }
+}
+
+/// Elsewhere one looks again.
+#[cfg(not(target_os = "linux"))]
+struct Changes;
+
+#[cfg(not(target_os = "linux"))]
+impl Changes {
+    fn below(_root: &Path) -> Self {
+        Self
+    }
+
+    fn wait(&mut self, _most: Duration) {
+        thread::yield_now();
     }
 }
 
 /// The command line of a process that belongs to the profile of this name. A zombie has none.
 #[cfg(target_os = "linux")]
-fn belongs(process: &Path, name: &str) -> Option<String> {
-    let id: u32 = process.file_name()?.to_str()?.parse().ok()?;
+fn belongs(process: &Path, name: &str) -> Option<(i32, String)> {
+    let id: i32 = process.file_name()?.to_str()?.parse().ok()?;
     let read = |file: &str| {
         fs::read(process.join(file)).map(|bytes| String::from_utf8_lossy(&bytes).replace('\0', " ")).ok()
     };
     let (environment, arguments) = (read("environ")?, read("cmdline")?);
     let ours = environment.contains(name) || arguments.contains(name);
-    (ours && id != std::process::id()).then(|| format!("{id} {arguments}"))
+    (ours && id.cast_unsigned() != std::process::id()).then_some((id, arguments))
 }

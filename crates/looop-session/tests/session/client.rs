@@ -16,7 +16,7 @@ use rustix::time::Timespec;
 
 const SIZE: Size = Size { cols: 60, rows: 10 };
 /// After this long something hangs for good.
-const HANGS: Duration = Duration::from_mins(1);
+const HANGS: Duration = Duration::from_mins(5);
 
 /// A session in a terminal.
 fn started(ground: &Ground, body: &str, keep: u64) -> (PathBuf, Launched) {

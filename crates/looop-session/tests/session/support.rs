@@ -153,11 +153,11 @@ pub(crate) fn is_alive(pid: i32) -> bool {
     !matches!(state, None | Some('Z' | 'X'))
 }
 
-/// Waits up to a minute for the death of a process.
+/// Waits five minutes at most for the death of a process.
 pub(crate) fn await_death(pid: i32) -> bool {
     let Ok(fd) = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()) else { return true };
-    let minute = Timespec { tv_sec: 60, tv_nsec: 0 };
-    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&minute)).unwrap() == 1
+    let most = Timespec { tv_sec: 300, tv_nsec: 0 };
+    poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&most)).unwrap() == 1
 }
 
 /// Ever longer time-outs, for a script whose preparations must be over before its time is.

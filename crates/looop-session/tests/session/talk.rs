@@ -11,7 +11,7 @@ use looop_session::{Launched, Size, Spec};
 use serde_json::{Value, json};
 
 /// Nothing takes longer, however busy the machine is.
-const LONG: Duration = Duration::from_mins(2);
+const LONG: Duration = Duration::from_mins(5);
 
 impl Ground {
     /// A spec that runs this shell text in a terminal.

@@ -105,7 +105,7 @@ fn await_line(fifo: &Path) {
         .read(true)
         .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
         .open(fifo);
-    let minutes = Timespec { tv_sec: 120, tv_nsec: 0 };
+    let minutes = Timespec { tv_sec: 300, tv_nsec: 0 };
     let ready = poll(&mut [PollFd::new(&file.unwrap(), PollFlags::IN)], Some(&minutes)).unwrap();
     assert_eq!(ready, 1, "nobody wrote into {}", fifo.display());
 }

@@ -42,13 +42,12 @@ impl Profile {
 
     /// The lock. A child that another test is just starting holds all descriptors until it runs its program.
     pub(crate) fn writer(&self) -> Writer {
-        for _ in 0..100_000 {
+        loop {
             match self.reader().lock() {
                 Err(LockError::Held { .. }) => std::thread::yield_now(),
                 locked => return locked.unwrap(),
             }
         }
-        self.reader().lock().unwrap()
     }
 
     /// Writes a file as a person would, readable to all.

@@ -36,16 +36,18 @@ impl Watch {
     }
 
     /// Blocks until it is worth to look again: something happened to one of the files, or enough time has passed, at
-    /// most `most`.
-    pub(crate) fn wait(&mut self, most: Duration) {
+    /// most `most`. Returns whether an event ended the wait, rather than the time.
+    pub(crate) fn wait(&mut self, most: Duration) -> bool {
         let Some(events) = &self.events else {
             std::thread::sleep(most.min(LOOK_OFTEN));
             self.events = events::Events::on(&self.paths);
-            return;
+            return false;
         };
-        if events.wait(&self.paths.name, most.min(LOOK_AGAIN)).is_err() {
+        let came = events.wait(&self.paths.name, most.min(LOOK_AGAIN));
+        if came.is_err() {
             self.events = events::Events::on(&self.paths);
         }
+        came.unwrap_or(true)
     }
 }
 
@@ -78,15 +80,15 @@ mod events {
             Some(Self(events))
         }
 
-        /// Blocks until the file came. An error means that what was watched is gone.
-        pub(super) fn wait(&self, name: &str, most: Duration) -> io::Result<()> {
+        /// Blocks until the file came (`true`) or the time is over. An error means that what was watched is gone.
+        pub(super) fn wait(&self, name: &str, most: Duration) -> io::Result<bool> {
             let begun = Instant::now();
             loop {
                 let left = most.saturating_sub(begun.elapsed());
                 let timeout = Timespec::try_from(left).map_err(io::Error::other)?;
                 match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], Some(&timeout)) {
-                    Ok(0) => return Ok(()),
-                    Ok(_) if self.concerns(name)? => return Ok(()),
+                    Ok(0) => return Ok(false),
+                    Ok(_) if self.concerns(name)? => return Ok(true),
                     Ok(_) | Err(Errno::INTR) => {}
                     Err(error) => return Err(error.into()),
                 }
@@ -124,7 +126,7 @@ mod events {
             None
         }
 
-        pub(super) fn wait(&self, _name: &str, _most: Duration) -> io::Result<()> {
+        pub(super) fn wait(&self, _name: &str, _most: Duration) -> io::Result<bool> {
             match self.0 {}
         }
     }
@@ -151,6 +153,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn what_came_before_the_wait_is_not_missed() {
         let dir = furnished();
         let inside = dir.path().join("in");
@@ -158,13 +161,16 @@ mod tests {
         std::fs::write(inside.join("b.json"), "1").unwrap();
         std::fs::write(inside.join(".tmp"), "1").unwrap();
         std::fs::rename(inside.join(".tmp"), inside.join("a.json")).unwrap();
-        watch.wait(LONG);
+        assert!(watch.wait(LONG), "a file that was renamed into the folder");
         std::fs::write(inside.join("a.json"), "2").unwrap();
-        watch.wait(LONG);
-        watch.wait(Duration::ZERO);
+        assert!(watch.wait(LONG), "a file that was written again");
+        assert!(!watch.wait(Duration::ZERO), "nothing has happened since");
+        std::fs::write(inside.join("b.json"), "2").unwrap();
+        assert!(!watch.wait(Duration::ZERO), "a file of another name");
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn the_other_file_is_missed_when_it_goes() {
         for remove in [false, true] {
             let dir = furnished();
@@ -175,22 +181,23 @@ mod tests {
             } else {
                 std::fs::rename(&other, dir.path().join("elsewhere")).unwrap();
             }
-            watch.wait(LONG);
+            assert!(watch.wait(LONG));
             assert!(watch.events.is_none(), "there is nothing to be watched any more");
         }
     }
 
     #[test]
+    #[cfg(target_os = "linux")]
     fn a_folder_that_is_replaced_is_watched_again() {
         let dir = furnished();
         let inside = dir.path().join("in");
         let mut watch = watch(dir.path());
         std::fs::rename(&inside, dir.path().join("old")).unwrap();
         std::fs::create_dir(&inside).unwrap();
-        watch.wait(LONG);
-        assert!(watch.events.is_some() || cfg!(not(target_os = "linux")));
+        assert!(watch.wait(LONG));
+        assert!(watch.events.is_some());
         std::fs::write(inside.join("a.json"), "1").unwrap();
-        watch.wait(LONG);
+        assert!(watch.wait(LONG), "a file in the new folder");
     }
 
     #[test]

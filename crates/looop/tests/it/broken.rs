@@ -7,14 +7,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use looop_core::ledger::entry::Entry;
 use looop_sim::profile::{Profile, Ran, set_mode};
+use looop_sim::waiting::HANGS;
 use serde_json::{Value, json};
-
-/// Long enough for any machine; whoever needs it hangs.
-const WATCHDOG: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Break {
@@ -193,7 +190,7 @@ fn means(kind: &str, how: Break) -> Means {
 }
 
 fn call(profile: &Profile, verb: &str) -> Ran {
-    profile.run_bounded(&[verb], WATCHDOG).unwrap_or_else(|| panic!("{verb} hangs"))
+    profile.run_bounded(&[verb], HANGS).unwrap_or_else(|| panic!("{verb} hangs"))
 }
 
 fn decides(profile: &Profile) -> usize {

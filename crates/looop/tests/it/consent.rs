@@ -163,7 +163,7 @@ fn nothing_inside_a_session_speaks_for_the_person() {
     profile.run(&["worker", "start", "other", "--command", "sleep 1000"]).ok();
     let file = profile.data().join("scratch/tries.sh");
     profile.run(&["worker", "start", "evil", "--command", &format!("bash '{}'", file.display())]).ok();
-    let ended = profile.run(&["wait", "evil", "--timeout", "120s"]);
+    let ended = profile.run(&["wait", "evil", "--timeout", "300s"]);
     for (name, _) in tries {
         let code = profile.file(&format!("reports/{name}"));
         let said = profile.file(&format!("reports/{name}.said")).unwrap_or_default();
@@ -176,16 +176,14 @@ fn nothing_inside_a_session_speaks_for_the_person() {
     profile.run(&["kill", "other"]).ok();
 }
 
-/// The ask of a session whose name begins like this. Each look at it takes a process, so it is awaited without a clock.
+/// The ask of a session whose name begins like this, once it is there.
 fn asked_by(profile: &Profile, session: &str) -> String {
     let its = |ask: &&Value| ask["from"].as_str().is_some_and(|from| from.starts_with(session));
-    for _ in 0..5000 {
+    profile.until(&format!("an ask of {session}"), || {
         let asks = profile.run(&["asks", "--json"]).ok().json();
-        if let Some(ask) = asks.as_array().expect("asks").iter().find(its) {
-            return ask["id"].as_str().expect("an id").to_owned();
-        }
-    }
-    panic!("{session} never asked");
+        let ask = asks.as_array().expect("asks").iter().find(its)?;
+        Some(ask["id"].as_str().expect("an id").to_owned())
+    })
 }
 
 /// The first run with an agent, end to end: the ask, the interview, what it proposes, the person's yes.
@@ -216,7 +214,7 @@ printf '{"action":"write_sensor","name":"clock","script":"#!/bin/sh\\necho 1\\n"
     profile.beat().ok();
     let question = asked_by(&profile, "setup~");
     profile.run(&["answer", &question, "rockets"]).ok();
-    profile.run(&["wait", "setup", "--timeout", "60s"]);
+    profile.run(&["wait", "setup", "--timeout", "300s"]);
     profile.beat().ok();
     let parked = profile.ledger().parked;
     assert_eq!(parked.len(), 2, "{parked:?}");

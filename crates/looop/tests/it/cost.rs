@@ -3,7 +3,7 @@
 use std::fs;
 
 use looop_core::ledger::entry::Entry;
-use looop_sim::profile::{Profile, Ran, set_mode};
+use looop_sim::profile::{Profile, Ran, write_program};
 use looop_sim::waiting::{Fifo, finish};
 use serde_json::{Value, json};
 
@@ -37,8 +37,7 @@ impl Desk {
         let profile = Profile::bare(LOOOP);
         let (here, gate) = (profile.fifo("here"), profile.fifo("gate"));
         let script = profile.outside().join("claude");
-        fs::write(&script, CLAUDE).expect("a script");
-        set_mode(&script, 0o700);
+        write_program(&script, CLAUDE);
         let interactive = Value::from(format!("'{}' {{{{prompt_file}}}}", script.display()));
         let profile = profile
             .config(&format!("{config}\n[runners.claude]\ninteractive = {interactive}\n"))
@@ -76,25 +75,17 @@ impl Desk {
     /// Beats until a person is asked, and gives the ask. What a worker's agent wrote may be found a look later.
     #[track_caller]
     fn asked(&self) -> String {
-        for _ in 0..100 {
+        self.profile.until("an ask", || {
             self.run(&["beat"]).ok();
             let asks = self.run(&["asks", "--json"]).ok().json();
-            if let Some(id) = asks[0]["id"].as_str() {
-                return id.to_owned();
-            }
-        }
-        panic!("nobody is asked");
+            asks[0]["id"].as_str().map(str::to_owned)
+        })
     }
 
     /// Waits until a worker stands so: its host says it a moment after it is so.
     #[track_caller]
     fn stands(&self, id: &str, standing: &str) {
-        for _ in 0..1000 {
-            if self.standing(id).starts_with(standing) {
-                return;
-            }
-        }
-        panic!("{id} is {} and not {standing}", self.standing(id));
+        self.profile.until_is(&format!("{id} {standing}"), || self.standing(id).starts_with(standing));
     }
 }
 

@@ -7,7 +7,6 @@ use std::fs::{self, File};
 use std::process::Child;
 use std::sync::Barrier;
 use std::thread;
-use std::time::{Duration, Instant};
 
 use looop_sim::profile::{Profile, Ran, set_mode};
 use looop_sim::waiting::{finish, signal};
@@ -26,20 +25,10 @@ fn alive(profile: &Profile, session: &str) -> File {
     lock
 }
 
-/// Waits for something that another process is about to do.
-#[track_caller]
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "{what} never happened");
-        thread::yield_now();
-    }
-}
-
 /// Starts to ask, and waits until the ask is there.
 fn asking(profile: &Profile, session: &str, prompt: &str, id: &str) -> Child {
     let child = profile.start(&["ask", session, "--prompt", prompt]);
-    until("the ask", || profile.file(&format!("asks/{id}.json")).is_some());
+    profile.until_is("the ask", || profile.file(&format!("asks/{id}.json")).is_some());
     child
 }
 
@@ -57,7 +46,7 @@ fn an_ask_blocks_until_it_is_answered_and_prints_the_answer_alone() {
     let profile = bare();
     let options = ["--options", "yes, no", "--ref", "reports/x.md"];
     let child = profile.start(&[&["ask", "triage~1", "--prompt", "Merge?"], &options[..]].concat());
-    until("the ask", || profile.file("asks/triage-1.json").is_some());
+    profile.until_is("the ask", || profile.file("asks/triage-1.json").is_some());
     let asks = profile.run(&["asks", "--json"]).ok().json();
     assert_eq!(asks[0]["id"], "triage-1");
     assert_eq!(asks[0]["from"], "triage~1");
@@ -198,7 +187,7 @@ fn two_who_wait_for_one_answer_both_hear_it() {
     let profile = bare();
     let first = asking(&profile, "w~1", "?", "w-1");
     let second = profile.start(&["ask", "w~1", "--prompt", "?", "--json"]);
-    until("both wait", || listens(&first) && listens(&second));
+    profile.until_is("both wait", || listens(&first) && listens(&second));
     profile.run(&["answer", "w-1", "yes"]).ok();
     assert_eq!(finish(first).ok().stdout, "yes\n");
     assert_eq!(finish(second).ok().json(), json!({"v": 1, "ask": "w-1", "answer": "yes"}));
@@ -229,9 +218,9 @@ fn an_answer_that_makes_no_sense_is_set_aside_and_the_ask_goes_on() {
     let profile = bare();
     let child = asking(&profile, "w~1", "?", "w-1");
     profile.write("answers/w-1.json", "{\"text\":");
-    until("setting it aside", || settled(&profile).contains("w-1.broken-answer.json"));
+    profile.until_is("setting it aside", || settled(&profile).contains("w-1.broken-answer.json"));
     profile.write("answers/w-1.json", "more nonsense");
-    until("setting it aside again", || settled(&profile).contains("w-1.broken-answer.2.json"));
+    profile.until_is("setting it aside again", || settled(&profile).contains("w-1.broken-answer.2.json"));
     profile.run(&["answer", "w-1", "yes"]).ok();
     let ran = finish(child).ok();
     assert_eq!(ran.stdout, "yes\n");
@@ -393,10 +382,10 @@ fn a_real_worker_claims_asks_is_told_and_leaves_nothing_held() {
     let command = r#": {{prompt_file}}; looop() { "$LOOOP_BIN" "$@"; }
         looop claim repo >said; looop ask --prompt 'Well?' >>said 2>&1; looop flag >>said; exec sleep 60"#;
     profile.run(&["worker", "start", "w", "--command", command, "Do it."]).ok();
-    until("the ask", || profile.file("asks/w-1.json").is_some());
+    profile.until_is("the ask", || profile.file("asks/w-1.json").is_some());
     profile.run(&["tell", "w", "be quick"]).ok();
     profile.run(&["answer", "w-1", "well"]).ok();
-    until("the flag", || profile.file("said").is_some_and(|said| said.ends_with("w-2\n")));
+    profile.until_is("the flag", || profile.file("said").is_some_and(|said| said.ends_with("w-2\n")));
     assert_eq!(profile.file("said").unwrap(), "claimed repo\nwell\nlooop: told: be quick\nw-2\n");
     let _other = alive(&profile, "other~1");
     profile.run(&["claim", "repo", "--session", "other"]).fails(1, "\"repo\" is claimed by w~1");

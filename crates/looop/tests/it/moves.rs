@@ -3,7 +3,7 @@
 use looop_core::ledger::entry::Entry;
 use looop_core::schedule::{Missed, When};
 use looop_core::world::observation::ScheduleDoc;
-use looop_sim::profile::{Profile, set_mode};
+use looop_sim::profile::{Profile, write_program};
 use serde_json::{Value, json};
 
 const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
@@ -183,12 +183,13 @@ fn a_notification_reaches_the_persons_command_with_its_text_unharmed() {
     let config = profile.file("config.toml").unwrap();
     let heard = profile.outside().join("heard");
     let script = profile.outside().join("notify");
-    std::fs::write(
+    write_program(
         &script,
-        format!("#!/bin/sh\nprintf '%s|%s|%s|%s' \"$1\" \"$LOOOP_MESSAGE\" \"$LOOOP_ID\" \"$LOOOP_KIND\" >> '{}'\n", heard.display()),
-    )
-    .unwrap();
-    set_mode(&script, 0o700);
+        &format!(
+            "#!/bin/sh\nprintf '%s|%s|%s|%s' \"$1\" \"$LOOOP_MESSAGE\" \"$LOOOP_ID\" \"$LOOOP_KIND\" >> '{}'\n",
+            heard.display()
+        ),
+    );
     profile
         .write("config.toml", format!("notification = \"'{}' {{{{message}}}}\"\n{config}", script.display()));
     profile.beat().ok();

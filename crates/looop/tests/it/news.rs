@@ -4,7 +4,6 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Stdio};
-use std::time::{Duration, Instant};
 
 use looop_core::ledger::entry::{Entry, Line};
 use looop_core::ledger::fold::apply_line;
@@ -24,7 +23,7 @@ impl Pulse {
     fn start(profile: &Profile) -> Self {
         let child = Self(profile.command(&["--json"]).stdout(Stdio::null()).spawn().unwrap());
         let number = child.0.id().to_string();
-        until("the loop", || profile.file("lock").is_some_and(|pid| pid.trim() == number));
+        profile.until_is("the loop", || profile.file("lock").is_some_and(|pid| pid.trim() == number));
         profile.beat().ok();
         child
     }
@@ -40,16 +39,6 @@ impl Drop for Pulse {
         if self.0.try_wait().is_ok_and(|ended| ended.is_none()) {
             drop(self.0.kill().and_then(|()| self.0.wait()));
         }
-    }
-}
-
-/// Waits for something that another process is about to do.
-#[track_caller]
-fn until(what: &str, is: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is() {
-        assert!(begun.elapsed() < Duration::from_mins(1), "{what} never happened");
-        std::thread::yield_now();
     }
 }
 
@@ -214,7 +203,7 @@ fn a_pulse_that_dies_is_missed() {
     let pulse = Pulse::start(&profile);
     let cursor = cursor(&profile);
     let waiting = profile.start(&["wait", "--json", "--since", &cursor]);
-    holds(&waiting, &["inotify", "pidfd"]);
+    holds(&profile, &waiting, &["inotify", "pidfd"]);
     pulse.kill();
     let ran = finish(waiting).fails(3, "no pulse runs, so nothing new will come");
     assert_eq!(ran.json()["cursor"], json!(cursor));
@@ -225,7 +214,7 @@ fn a_pulse_that_ends_in_order_is_missed_too() {
     let profile = bare();
     let pulse = Pulse::start(&profile);
     let waiting = profile.start(&["wait", "--only-asks"]);
-    holds(&waiting, &["inotify", "pidfd"]);
+    holds(&profile, &waiting, &["inotify", "pidfd"]);
     signal(&pulse.0, "TERM");
     finish(waiting).fails(3, "no pulse runs, so nothing new will come");
 }
@@ -236,7 +225,7 @@ fn a_pulse_that_is_followed_by_another_is_not_missed() {
     let pulse = Pulse::start(&profile);
     let cursor = cursor(&profile);
     let waiting = profile.start(&["wait", "--json", "--only-asks", "--since", &cursor]);
-    holds(&waiting, &["inotify", "pidfd"]);
+    holds(&profile, &waiting, &["inotify", "pidfd"]);
     // However long the other one takes to start here: who waits notices nothing of it.
     signal(&waiting, "STOP");
     pulse.kill();
@@ -250,8 +239,8 @@ fn a_pulse_that_is_followed_by_another_is_not_missed() {
 
 /// Waits until a process has opened what it will wait with.
 #[cfg(target_os = "linux")]
-fn holds(child: &Child, descriptors: &[&str]) {
-    until("to wait", || {
+fn holds(profile: &Profile, child: &Child, descriptors: &[&str]) {
+    profile.until_is("to wait", || {
         let links = std::fs::read_dir(format!("/proc/{}/fd", child.id())).into_iter().flatten().flatten();
         let open: Vec<_> = links.filter_map(|link| std::fs::read_link(link.path()).ok()).collect();
         let has = |name: &&str| open.iter().any(|to| to.to_string_lossy().contains(*name));
@@ -261,7 +250,7 @@ fn holds(child: &Child, descriptors: &[&str]) {
 
 /// Elsewhere there is no telling, and no need: what comes before is noticed as well.
 #[cfg(not(target_os = "linux"))]
-fn holds(_child: &Child, _descriptors: &[&str]) {}
+fn holds(_profile: &Profile, _child: &Child, _descriptors: &[&str]) {}
 
 // Following.
 
@@ -359,7 +348,7 @@ fn events_are_followed_across_files() {
         expected += 2 * burst as u64;
     }
     let mut none = Follower::start(&profile, &["--json", "-n", "0", "--since", &(expected + 1).to_string()]);
-    holds(&none.child, &["inotify"]);
+    holds(&profile, &none.child, &["inotify"]);
     hand.append(2);
     assert_eq!(none.numbers(1), [expected + 2], "not what came before its number");
     for follower in [all, some, last, none] {
@@ -407,7 +396,7 @@ fn a_profile_that_goes_away_ends_the_waiting() {
     let profile = bare();
     let pulse = Pulse::start(&profile);
     let waiting = profile.start(&["wait"]);
-    holds(&waiting, &["inotify", "pidfd"]);
+    holds(&profile, &waiting, &["inotify", "pidfd"]);
     // It can neither end nor begin anew.
     signal(&pulse.0, "STOP");
     std::fs::remove_dir_all(profile.data()).unwrap();

@@ -9,17 +9,13 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use looop_core::ledger::entry::Entry;
 use looop_core::model::outcome::Outcome;
 use looop_sim::profile::Profile;
-use looop_sim::waiting::finish;
+use looop_sim::waiting::{HANGS, finish};
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use serde_json::{Value, json};
-
-/// A server hangs for good after so long, and the test fails instead.
-const HANGS: Duration = Duration::from_mins(1);
 
 /// What a server was sent.
 #[derive(Debug)]

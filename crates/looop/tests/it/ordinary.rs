@@ -1,7 +1,7 @@
 //! Ordinary work is not held up: under the default policy a person's sensors run with their rights, and what deciders
 //! usually do needs nobody's word.
 
-use looop_sim::profile::{Profile, set_mode};
+use looop_sim::profile::{Profile, set_mode, write_program};
 use serde_json::{Value, json};
 
 const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
@@ -29,8 +29,7 @@ fn work() -> Profile {
         ("notify", "#!/bin/sh\necho \"$1\" >> \"$NOTES\"\n"),
     ];
     for (name, text) in programs {
-        std::fs::write(outside.join("bin").join(name), text).expect("a program");
-        set_mode(&outside.join("bin").join(name), 0o755);
+        write_program(&outside.join("bin").join(name), text);
     }
     let own = "#!/bin/sh\n# looop:trust=owner\n";
     let path = format!("{}:{}", outside.join("bin").display(), std::env::var("PATH").expect("a PATH"));

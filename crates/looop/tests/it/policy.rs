@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use looop_sim::profile::{Profile, Ran, set_mode};
+use looop_sim::profile::{Profile, Ran, set_mode, write_program};
 use serde_json::{Value, json};
 
 const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
@@ -168,8 +168,7 @@ fn tools(profile: &Profile, names: &[&str]) -> String {
     let folder = profile.outside().join("bin");
     fs::create_dir_all(&folder).unwrap();
     for name in names {
-        fs::write(folder.join(name), "#!/bin/sh\n").unwrap();
-        set_mode(&folder.join(name), 0o755);
+        write_program(&folder.join(name), "#!/bin/sh\n");
     }
     format!("{}:/usr/bin:/bin", folder.display())
 }

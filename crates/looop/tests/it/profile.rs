@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use looop_sim::profile::{Profile, Ran, set_mode};
+use looop_sim::profile::{Profile, Ran, set_mode, write_program};
 use serde_json::{Value, json};
 
 const BINARY: &str = env!("CARGO_BIN_EXE_looop");
@@ -312,9 +312,10 @@ fn profiles_of_older_versions_open_and_nothing_of_them_is_lost() {
         let bin = profile.outside().join("bin");
         fs::create_dir(&bin).unwrap();
         for cli in ["pi", "claude"] {
-            fs::write(bin.join(cli), "#!/bin/sh\necho '{\"action\":\"noop\"}' >\"$LOOOP_DECISION_FILE\"\n")
-                .unwrap();
-            set_mode(&bin.join(cli), 0o755);
+            write_program(
+                &bin.join(cli),
+                "#!/bin/sh\necho '{\"action\":\"noop\"}' >\"$LOOOP_DECISION_FILE\"\n",
+            );
         }
         let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
         let profile = profile.env("PATH", path);

@@ -119,8 +119,14 @@ fn a_run_that_has_said_all_keeps_its_decision_and_is_settled_at_what_it_cost() {
 
 #[test]
 fn what_a_failed_run_cost_is_settled_too() {
-    let timed_out = runner(&format!("echo '{SPENT}'; sleep 3600"), "").env("LOOOP_TICK_TIMEOUT_SECS", "2");
-    spent(&fails(&timed_out, "timeout", "passed its deadline"), 0.4, "claude prices (at least)");
+    // The first deadline by which it has printed something.
+    let timed_out = ["2", "20", "200"].iter().find_map(|seconds| {
+        let profile = runner(&format!("echo '{SPENT}'; sleep 3600"), "");
+        let record =
+            fails(&profile.env("LOOOP_TICK_TIMEOUT_SECS", seconds), "timeout", "passed its deadline");
+        (record["spend"]["tokens_in"] == 100_000).then_some(record)
+    });
+    spent(&timed_out.expect("what it had printed is counted"), 0.4, "claude prices (at least)");
     let died = runner(&format!("echo '{SPENT}'; kill -9 $$"), "");
     spent(&fails(&died, "runner", "signal 9"), 0.4, "claude prices (at least)");
     let record = unusable(&replays("claude-schema-2.1.325.jsonl", ""));

@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use looop_session::{Standing, host};
 use looop_sim::profile::{Profile, Ran};
-use looop_sim::waiting::{Fifo, finish, within};
+use looop_sim::waiting::{Fifo, HANGS, finish, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ fn signal(pid: u32, signal: Signal) {
 fn crash(pid: u32) {
     let watched = looop_session::Watched::of(pid).unwrap().unwrap();
     signal(pid, Signal::KILL);
-    assert!(watched.wait(std::time::Duration::from_mins(1)).unwrap());
+    assert!(watched.wait(HANGS).unwrap());
 }
 
 fn mode(path: &Path) -> u32 {

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use looop_sim::profile::{Profile, set_mode};
+use looop_sim::profile::{Profile, set_mode, write_program};
 use looop_sim::waiting::finish;
 use serde_json::{Value, json};
 
@@ -337,8 +337,7 @@ fn init_finds_the_installed_agent_and_leaves_what_is_there() {
     let profile = Profile::new(LOOOP);
     let bin = profile.outside().join("bin");
     std::fs::create_dir(&bin).unwrap();
-    std::fs::write(bin.join("claude"), "#!/bin/sh\necho '{\"action\":\"noop\"}'\n").unwrap();
-    set_mode(&bin.join("claude"), 0o755);
+    write_program(&bin.join("claude"), "#!/bin/sh\necho '{\"action\":\"noop\"}'\n");
     let profile = profile.env("PATH", format!("{}:/usr/bin:/bin", bin.display()));
     let said = profile.run(&["init"]).ok().stdout;
     assert!(said.contains("claude decides") && said.contains("next: looop beat"), "{said}");

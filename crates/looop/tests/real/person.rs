@@ -14,7 +14,7 @@ use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 use vt100::{MouseProtocolMode, Parser, Screen};
 
 /// After this long what is waited for does not come.
-const NEVER: Duration = Duration::from_mins(3);
+const NEVER: Duration = Duration::from_mins(5);
 
 /// A person whose terminal runs one program.
 pub(crate) struct Person {

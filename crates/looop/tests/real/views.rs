@@ -1,7 +1,9 @@
 //! What a person sees who attaches, and that it is what `looop shot` shows.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
+
+use looop_sim::waiting::HANGS;
 
 use crate::desk::Desk;
 use crate::person::Person;
@@ -40,7 +42,7 @@ pub(crate) fn attach(desk: &Desk, mark: &str, typed: &[(&str, &str)]) {
     person.sees(mark);
     for (text, seen) in typed {
         // Some programs take an Enter for a part of the text that came just before it, and people are not that quick.
-        desk.verb("wait-idle", &["--settle", "300ms", "--timeout", "1m"]).ok();
+        desk.verb("wait-idle", &["--settle", "300ms", "--timeout", "5m"]).ok();
         person.types(text);
         person.sees(seen);
     }
@@ -50,7 +52,7 @@ pub(crate) fn attach(desk: &Desk, mark: &str, typed: &[(&str, &str)]) {
 
 /// Looks again and again until what is seen is as it should be, or it is clear that it never will be.
 fn within<T>(look: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
-    let deadline = Instant::now() + Duration::from_mins(1);
+    let deadline = Instant::now() + HANGS;
     loop {
         let seen = look();
         if is_good(&seen) || Instant::now() > deadline {

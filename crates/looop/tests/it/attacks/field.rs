@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use looop_sim::profile::{Profile, set_mode};
+use looop_sim::profile::{Profile, set_mode, write_program};
 use serde_json::{Value, json};
 
 pub(crate) const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
@@ -159,8 +159,7 @@ fn plant(outside: &Path) {
     for file in ["precious/keep", "precious/deep/keep", "home/.bashrc", "home/.profile", "home/plain"] {
         fs::write(outside.join(file), "keep\n").unwrap();
     }
-    fs::write(outside.join("bin/gh"), GH).unwrap();
-    set_mode(&outside.join("bin/gh"), 0o755);
+    write_program(&outside.join("bin/gh"), GH);
 }
 
 fn read_all(path: &Path, found: &mut BTreeMap<PathBuf, Vec<u8>>) {

@@ -46,7 +46,7 @@ fn no_worker_and_no_decider_says_yes() {
     std::fs::write(&file, format!("{script}\ntouch '{}/over'\n", field.profile.outside().display())).unwrap();
     let cmd = format!("bash '{}'", file.display());
     field.profile.run(&["worker", "start", "evil", "--command", &cmd]).ok();
-    field.profile.run(&["wait", "evil", "--timeout", "120s"]);
+    field.profile.run(&["wait", "evil", "--timeout", "300s"]);
     assert!(field.profile.outside().join("over").exists(), "it tried all");
     untouched(&field, "a worker");
     let told = field.profile.outside().join("decision.json");
@@ -95,7 +95,7 @@ fn no_worker_talks_to_the_sockets_of_others() {
     std::fs::write(&file, program).unwrap();
     let cmd = format!("perl '{}'", file.display());
     field.profile.run(&["worker", "start", "evil", "--command", &cmd]).ok();
-    field.profile.run(&["wait", "evil", "--timeout", "120s"]);
+    field.profile.run(&["wait", "evil", "--timeout", "300s"]);
     let heard = std::fs::read_to_string(&heard).unwrap();
     assert!(heard.contains("only a person"), "{heard}");
     untouched(&field, &heard);

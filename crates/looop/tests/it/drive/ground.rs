@@ -33,7 +33,7 @@ impl Ground {
 
     /// Waits until the worker has printed this.
     pub(crate) fn expect(&self, id: &str, pattern: &str) {
-        self.run(&["expect", id, pattern, "--timeout", "60s"]).ok();
+        self.run(&["expect", id, pattern, "--timeout", "300s"]).ok();
     }
 
     /// Ends the host of a session as a crash would.

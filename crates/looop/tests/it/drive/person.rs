@@ -5,17 +5,13 @@ use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
-use looop_sim::waiting;
+use looop_sim::waiting::{self, HANGS};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 use super::ground::Ground;
-
-/// After this long something hangs for good.
-const HANGS: Duration = Duration::from_mins(1);
 
 /// What a terminal has shown so far.
 #[derive(Default)]

@@ -70,10 +70,10 @@ fn expect_looks_at_the_screen_and_says_why_it_gave_up() {
         .expect("w", "two");
     ground.run(&["expect", "w", "--screen", "^ +two$"]).ok();
     ground.run(&["expect", "w", "three", "--timeout", "10ms"]).fails(124, "nothing that matches \"three\"");
-    let waiting = ground.profile.start(&["expect", "w", "--screen", "^three$", "--timeout", "60s"]);
+    let waiting = ground.profile.start(&["expect", "w", "--screen", "^three$", "--timeout", "300s"]);
     ground.run(&["key", "w", "Enter"]).ok();
     assert_eq!(finish(waiting).ok().stdout, "three\n");
-    let waiting = ground.profile.start(&["expect", "w", "four", "--timeout", "60s"]);
+    let waiting = ground.profile.start(&["expect", "w", "four", "--timeout", "300s"]);
     ground.run(&["key", "w", "Enter"]).ok();
     finish(waiting).fails(1, "w~1 has ended (exit 0) without a match");
     // Live and ended alike.

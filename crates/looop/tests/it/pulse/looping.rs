@@ -5,15 +5,12 @@ use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::Duration;
 
 use looop_sim::profile::{Profile, Ran, set_mode};
-use looop_sim::waiting::{self, Fifo, finish};
+use looop_sim::waiting::{self, Fifo, HANGS, finish};
 use serde_json::Value;
 
 pub(crate) const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
-/// After this long something hangs for good.
-pub(crate) const HANGS: Duration = Duration::from_mins(1);
 /// A worker that waits for ever.
 pub(crate) const IDLE: &str = "exec sleep 1000";
 /// A goal that holds once its file is there.

@@ -8,12 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 
 use looop_sim::profile::Profile;
-use looop_sim::waiting::{finish, within};
+use looop_sim::waiting::{HANGS, finish, within};
 use rustix::fs::{Mode, OFlags};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
-use super::looping::{Den, HANGS, IDLE};
+use super::looping::{Den, IDLE};
 
 /// What a terminal has shown so far.
 type Shown = Arc<(Mutex<String>, Condvar)>;

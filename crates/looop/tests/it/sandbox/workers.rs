@@ -60,16 +60,10 @@ fn a_confined_worker_has_its_letters() {
         ground.run(&["claim", "other", "--session", "idle~1"]).ok();
         ground.run(&["worker", "start", "w", "do it", "--runner", "agent"]).ok();
         // The flag and the proposal come before the question.
-        let ask = within("an ask", {
-            let data = ground.profile.data();
-            move || loop {
-                let reader = looop_store::Reader::open(&data).unwrap();
-                let question = reader.letters().asks.into_values().find(|ask| ask.prompt == "go on?");
-                if let Some(ask) = question {
-                    return ask.id;
-                }
-                std::thread::yield_now();
-            }
+        let ask = ground.profile.until("an ask", || {
+            let reader = looop_store::Reader::open(&ground.profile.data()).unwrap();
+            let question = reader.letters().asks.into_values().find(|ask| ask.prompt == "go on?");
+            question.map(|ask| ask.id)
         });
         ground.run(&["tell", "w", "be quick"]).ok();
         ground.run(&["answer", &ask, "yes do"]).ok();
@@ -168,7 +162,7 @@ fn any_worker_can_be_confined_and_its_whole_tree_dies() {
         let command = "setsid sleep 1000 & (setsid nohup env -i sleep 1000 &); \
                        cp ~/.ssh/id \"$LOOOP_REPORTS_DIR/stolen\"; cat \"$LOOOP_DATA_DIR/goals/g.md\"; exec sleep 1000";
         ground.run(&["worker", "start", "w", "--sandbox", "--command", command]).ok();
-        ground.run(&["expect", "w", "A goal of the person's", "--timeout", "30s"]).ok();
+        ground.run(&["expect", "w", "A goal of the person's", "--timeout", "300s"]).ok();
         ground.run(&["kill", "w"]).ok();
         assert_eq!(ground.profile.survivors(), Vec::<String>::new(), "{}", ground.means);
         assert!(!report(&ground, "stolen").contains(SECRET));

@@ -35,7 +35,7 @@ fn a_recipe_that_is_a_worker_is_served_and_its_work_is_proven() {
     let yard = Yard::of(with_agent(agent).goal("fence", FENCE));
     yard.run(&["beat"]).ok();
     assert_eq!(yard.row("fence")["goal"], "fence");
-    yard.run(&["expect", "--screen", "fence", ".*", "--timeout", "60s"]).ok();
+    yard.run(&["expect", "--screen", "fence", ".*", "--timeout", "300s"]).ok();
     assert!(yard.run(&["beat"]).ok().stdout.contains("no goal to serve"), "its worker is on it");
     yard.run(&["key", "fence", "Enter"]).ok();
     yard.run(&["wait", "fence"]).ok();
@@ -81,7 +81,7 @@ fn asking_agent(here: &Fifo, then: &str) -> String {
 fn waits_for_an_answer(yard: &Yard, here: &Fifo, session: &str) -> String {
     yard.run(&["beat"]).ok();
     assert_eq!(here.hear(), "asking\n");
-    yard.run(&["expect", session, "waits for an answer", "--timeout", "60s"]).ok();
+    yard.run(&["expect", session, "waits for an answer", "--timeout", "300s"]).ok();
     asked(yard)[0]["id"].as_str().unwrap().to_owned()
 }
 
@@ -158,7 +158,7 @@ fn a_decider_starts_steers_and_ends_a_worker() {
     assert_eq!(yard.row("w")["state"], "alive");
     yard.profile.decide_next(&json!({"action": "steer_session", "id": "w", "input": "hello there"}));
     yard.run(&["beat"]).ok();
-    yard.run(&["expect", "w", "hello there\\s+hello there", "--since", "0", "--timeout", "60s"]).ok();
+    yard.run(&["expect", "w", "hello there\\s+hello there", "--since", "0", "--timeout", "300s"]).ok();
     yard.profile.decide_next(&json!({"action": "send_key", "id": "w", "keys": ["C-c"]}));
     yard.run(&["beat"]).ok();
     yard.run(&["wait", "w"]).fails(130, "");

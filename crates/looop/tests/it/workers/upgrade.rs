@@ -27,7 +27,7 @@ fn workers_and_the_loop_go_on_while_the_binary_is_replaced() {
     install(&binary);
     assert_eq!(yard.row("old")["session"], before["session"], "it lives");
     yard.run(&["send", "old", "hello there"]).ok();
-    yard.run(&["expect", "old", "hello there\\s+hello there", "--since", "0", "--timeout", "60s"]).ok();
+    yard.run(&["expect", "old", "hello there\\s+hello there", "--since", "0", "--timeout", "300s"]).ok();
 
     // The loop of the replaced binary starts a worker that calls back by path.
     let (here, _gate, _) = yard.gated();
