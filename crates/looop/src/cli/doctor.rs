@@ -15,18 +15,24 @@ use crate::ops::{Place, doctor};
 pub(super) struct Doctor {
     #[command(flatten)]
     json: Json,
+    /// Send a test message over every channel of notices
+    #[arg(long)]
+    notify: bool,
 }
 
 impl Doctor {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
-        let findings = doctor::examine(place);
+        let findings = doctor::examine(place, self.notify);
         let healthy = findings.iter().all(|finding| finding.fix.is_none());
         if self.json.json {
             print::json(&findings)?;
         } else {
             for finding in &findings {
-                let (sign, tone) =
-                    if finding.fix.is_none() { ('✓', Tone::Good) } else { ('✗', Tone::Bad) };
+                let (sign, tone) = match (&finding.fix, finding.tried) {
+                    (Some(_), _) => ('✗', Tone::Bad),
+                    (None, true) => ('✓', Tone::Good),
+                    (None, false) => ('·', Tone::Plain),
+                };
                 print::out_toned(&format!("{sign} {}: {}", finding.what, finding.state), tone);
                 if let Some(fix) = &finding.fix {
                     print::out(&format!("  fix: {fix}"));

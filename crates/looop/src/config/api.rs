@@ -57,6 +57,16 @@ impl Api {
 }
 
 impl Api {
+    /// The address of the list of models.
+    pub fn models_endpoint(&self) -> String {
+        let (own, list) = match self.provider {
+            Provider::Anthropic => ("/messages", "/models"),
+            Provider::Openai => ("/chat/completions", "/models"),
+        };
+        let endpoint = self.endpoint();
+        format!("{}{list}", endpoint.strip_suffix(own).unwrap_or(&endpoint))
+    }
+
     /// What a call costs at most, by the length of its brief. Nothing where the model has no price.
     pub fn call_bound(&self, prices: &Prices) -> Option<CallBound> {
         let schema = u64::try_from(catalogue::tool_schema(true).to_string().len()).unwrap_or(u64::MAX);

@@ -39,7 +39,7 @@ pub use layers::{Env, Layer, Loaded, from_bytes};
 pub use load::{FILE_NAMES, MAX_BYTES, load, load_policy, load_settings, read_policy};
 pub use looop_core::span::{DurationError, LONGEST, parse_duration};
 pub use names::{CHILD_VARIABLES, nearest};
-pub(crate) use plain::calls_no_model;
+pub(crate) use plain::{calls_no_model, script_of};
 pub use policy::{POLICY_FILE, policy_from_bytes};
 pub use preset::{PRESETS, RunnerPreset, found_on_path, preset};
 pub use problem::{Complaint, Place, Problem};

@@ -98,8 +98,8 @@ fn is_plain(program: &str, command: &str) -> bool {
 }
 
 /// The script that a shell is given, if it is given one.
-fn script_of(shell: &str, command: &str) -> Option<PathBuf> {
-    let is_shell = |word: &str| word.rsplit('/').next() == Some(shell);
+pub(crate) fn script_of(shell: &str, command: &str) -> Option<PathBuf> {
+    let is_shell = |word: &str| word.rsplit('/').next() == Some(shell) && SHELLS.contains(&shell);
     let mut words = command.split_whitespace().skip_while(|word| !is_shell(word)).skip(1);
     let first = words.find(|word| !word.starts_with('-'))?;
     let inside = command.split_whitespace().any(|word| word.starts_with('-') && word.ends_with('c'));

@@ -3,6 +3,7 @@
 
 mod command;
 mod desk;
+mod dry;
 mod known_model;
 mod missing;
 mod pause;
@@ -22,6 +23,7 @@ use looop_store::{Reader, run_folder};
 use serde_json::Value;
 
 pub(super) use self::desk::{Desk, RESERVED};
+pub(crate) use self::dry::{Dry, dry_call};
 pub(super) use self::pause::{Deadline, jitter};
 pub(super) use self::receipt::Receipt;
 use super::{decide, model};

@@ -41,7 +41,7 @@ struct Target {
 }
 
 /// The ways to reach the person, by name.
-fn channels(config: &Config) -> Vec<&'static str> {
+pub(crate) fn channels(config: &Config) -> Vec<&'static str> {
     let all = [
         ("command", config.notification.is_some()),
         (post::NTFY, config.ntfy.is_some()),

@@ -1,7 +1,7 @@
 //! What the sandbox really enforces here, for `doctor`.
 
 use super::Place;
-use super::doctor::{Finding, fine, wrong};
+use super::doctor::{Finding, fine, untried, wrong};
 use crate::config::{Config, Sandbox};
 use crate::hands::sandbox::{self, Means};
 
@@ -18,8 +18,43 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
     match sandbox::means(&loaded.config) {
         Err(why) => vec![wrong("sandbox", why, "mend it, or leave sandbox at \"auto\"")],
         Ok(Means::None) => vec![none(&loaded.config)],
-        Ok(Means::Bwrap(_)) => bwrap(),
-        Ok(Means::Landlock(version)) => landlock(version),
+        Ok(means @ (Means::Bwrap(_) | Means::Landlock(_))) => {
+            let said = match means {
+                Means::Landlock(version) => landlock(version),
+                Means::Bwrap(_) | Means::None => bwrap(),
+            };
+            std::iter::once(tried(place, &loaded.config, &means)).chain(said).collect()
+        }
+    }
+}
+
+/// What a confined command could really do.
+fn tried(place: &Place, config: &Config, means: &Means) -> Finding {
+    let word = means.word();
+    if !place.data.join("scratch").is_dir() {
+        return untried("sandbox", format!("{word}: not tried, since the profile has no scratch/ yet"));
+    }
+    let open = matches!(means, Means::Landlock(version) if *version < TCP);
+    let fix = "looop does not confine here as it should; run no decider before it does";
+    match sandbox::trial(&place.data, config) {
+        Err(error) => wrong("sandbox", format!("{word}: a trial could not be run: {error}"), fix),
+        Ok(could) if could.write_profile => {
+            wrong("sandbox", format!("{word}: a confined command wrote into the profile"), fix)
+        }
+        Ok(could) if could.reach_network && !open => {
+            wrong("sandbox", format!("{word}: a confined command reached the network"), fix)
+        }
+        Ok(could) if !could.write_scratch => {
+            let fix = "let scratch/ in the profile be a folder of yours with mode 700";
+            wrong("sandbox", format!("{word}: a confined command could not write into scratch/"), fix)
+        }
+        Ok(_) => {
+            let net = if open { "" } else { ", and reached no network" };
+            fine(
+                "sandbox",
+                format!("{word}: a trial wrote into scratch/ and nowhere else in the profile{net}"),
+            )
+        }
     }
 }
 
@@ -59,17 +94,17 @@ fn fix() -> String {
 
 fn bwrap() -> Vec<Finding> {
     vec![
-        fine("sandbox", "bwrap: what deciders write, and workers that shall be, are confined"),
-        fine(
+        untried("sandbox", "bwrap: what deciders write, and workers that shall be, are confined"),
+        untried(
             "sandbox",
             "read-only: all but scratch/, reports/ and a private /tmp; a worker's letters and workspace",
         ),
-        fine(
+        untried(
             "sandbox",
             "hidden: keys, tokens, browsers and histories in your home, /run, other sessions, sock, processes",
         ),
-        fine("sandbox", "network: none but what is granted; a worker's is open"),
-        fine("sandbox", "not enforced: how much memory, time on a processor or disk in scratch/ is used"),
+        untried("sandbox", "network: none but what is granted; a worker's is open"),
+        untried("sandbox", "not enforced: how much memory, time on a processor or disk in scratch/ is used"),
     ]
 }
 
@@ -88,17 +123,17 @@ fn landlock(version: u32) -> Vec<Finding> {
     let why =
         sandbox::found().bwrap.as_ref().err().map_or_else(String::new, |why| format!(" (bwrap: {why})"));
     vec![
-        fine(
+        untried(
             "sandbox",
             format!("Landlock {version}: what deciders write, and workers that shall be, are confined{why}"),
         ),
-        fine("sandbox", "read-only: all but scratch/ and reports/; a worker's letters and workspace"),
-        fine(
+        untried("sandbox", "read-only: all but scratch/ and reports/; a worker's letters and workspace"),
+        untried(
             "sandbox",
             "hidden: what is in keys, tokens, browsers and histories of your home, /run, /tmp, other sessions",
         ),
-        fine("sandbox", network),
-        fine(
+        untried("sandbox", network),
+        untried(
             "sandbox",
             format!("not enforced: {}; with bubblewrap it would be ({})", open.join(", "), fix()),
         ),

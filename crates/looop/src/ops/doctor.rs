@@ -10,11 +10,16 @@ use looop_store::Reader;
 use looop_store::docs::DocsCache;
 use serde::Serialize;
 
+use self::deciders::Subject;
 use super::Place;
 use super::submit::{self, Holder};
 use crate::clock;
-use crate::config::{Api, Decider, KeySource};
 use crate::hands::{environ, fleet};
+
+mod channels;
+mod deciders;
+mod programs;
+mod sensors;
 
 /// With fewer the loop, and a verb or two that wait, may have to look instead of being told.
 #[cfg(target_os = "linux")]
@@ -22,29 +27,40 @@ const LEAST_INSTANCES: u64 = 64;
 #[cfg(target_os = "linux")]
 const LEAST_WATCHES: u64 = 1024;
 
-/// One finding; without a fix all is well.
+/// One finding; without a fix nothing is known to be wrong.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     pub(crate) what: String,
     pub(crate) state: String,
     pub(crate) fix: Option<String>,
+    /// Whether it was tried or looked at; else it is only said.
+    pub(crate) tried: bool,
 }
 
 pub(super) fn fine(what: &str, state: impl Into<String>) -> Finding {
-    Finding { what: what.to_owned(), state: state.into(), fix: None }
+    Finding { what: what.to_owned(), state: state.into(), fix: None, tried: true }
+}
+
+/// What was not tried, and why or how.
+pub(super) fn untried(what: &str, state: impl Into<String>) -> Finding {
+    Finding { tried: false, ..fine(what, state) }
 }
 
 pub(super) fn wrong(what: &str, state: impl Into<String>, fix: impl Into<String>) -> Finding {
-    Finding { what: what.to_owned(), state: state.into(), fix: Some(fix.into()) }
+    Finding { what: what.to_owned(), state: state.into(), fix: Some(fix.into()), tried: true }
 }
 
-/// Examines everything. It never fails: what cannot be looked at is a finding.
-pub(crate) fn examine(place: &Place) -> Vec<Finding> {
+/// Examines everything; with `notify` each channel of notices gets a test message. It never fails: what cannot be looked
+/// at is a finding.
+pub(crate) fn examine(place: &Place, notify: bool) -> Vec<Finding> {
     let mut findings = Vec::new();
     config(place, &mut findings);
     bash(place, &mut findings);
     match place.reader() {
-        Ok(reader) => profile(&reader, &mut findings),
+        Ok(reader) => {
+            profile(&reader, &mut findings);
+            calls(place, &reader, notify, &mut findings);
+        }
         Err(failure) => findings.push(wrong("profile", failure.error, failure.hint.unwrap_or_default())),
     }
     pulse(place, &mut findings);
@@ -74,46 +90,22 @@ fn config(place: &Place, findings: &mut Vec<Finding>) {
     for warning in &loaded.warnings {
         findings.push(wrong("config", warning.to_string(), "correct or remove it"));
     }
-    for decider in loaded.config.decider_chain() {
-        let Decider::Command(name) = decider else {
-            findings.push(fine("decider", "builtin: serves goals that carry a recipe"));
-            continue;
-        };
-        let runner = loaded.config.runners.get(name.as_str());
-        if let Some(api) = runner.and_then(|runner| runner.api.as_ref()) {
-            findings.push(model(place, name.as_str(), api));
-        }
-        let tick = runner.and_then(|runner| runner.tick.as_ref());
-        let Some(program) = tick.and_then(|tick| program(tick.as_str())) else { continue };
-        if on_path(place, &program) {
-            findings.push(fine("decider", format!("{name}: {program} is there")));
-        } else {
-            findings.push(wrong(
-                "decider",
-                format!("{name}: {program} is not on your PATH"),
-                format!("install {program}, or change runners.{name}.tick"),
-            ));
-        }
-    }
 }
 
-/// The program that a command ends in: what stands before it prepares its folder.
-fn program(command: &str) -> Option<String> {
-    let last = command.rsplit("&&").next()?;
-    last.split_whitespace().find(|word| !word.contains('=')).map(str::to_owned)
-}
-
-/// A model that decides: whether its key can be found. The key itself is not looked at.
-fn model(place: &Place, name: &str, api: &Api) -> Finding {
-    let what = format!("{name}: {} at {}", api.model, api.endpoint());
-    match &api.key {
-        Some(KeySource::Env(variable)) if !place.env.contains_key(variable) => wrong(
-            "decider",
-            format!("{what}: the variable {variable} is not set"),
-            format!("set {variable}, unless env_file has it"),
-        ),
-        Some(KeySource::Env(_) | KeySource::Command(_)) | None => fine("decider", what),
-    }
+/// What is called: deciders, workers and channels.
+fn calls(place: &Place, reader: &Reader, notify: bool, findings: &mut Vec<Finding>) {
+    // A configuration or a log that cannot be read is a finding of its own.
+    let (Ok(loaded), ledger) = (place.config(), reader.ledger().unwrap_or_default()) else { return };
+    let env = match environ::of_person(reader.root(), &loaded.config, &[]) {
+        Ok(env) => env,
+        Err(failure) => {
+            let fix = failure.hint.unwrap_or_else(|| "correct env_file".to_owned());
+            return findings.push(wrong("config", failure.error, fix));
+        }
+    };
+    let subject = Subject { reader, config: &loaded.config, env: &env };
+    findings.extend(deciders::findings(&subject));
+    findings.extend(channels::findings(&subject, &ledger, notify));
 }
 
 fn on_path(place: &Place, program: &str) -> bool {
@@ -159,7 +151,7 @@ fn profile(reader: &Reader, findings: &mut Vec<Finding>) {
                 problem.clone(),
                 format!("looop sensor run {name} shows what the loop sees"),
             )),
-            None => findings.push(fine("sensor", name.clone())),
+            None => findings.push(sensors::finding(reader, name)),
         }
     }
     docs(&scan.docs, findings);

@@ -9,6 +9,7 @@ mod control;
 mod cost;
 mod crash;
 mod deciders;
+mod doctor;
 mod drive;
 mod letters;
 mod moves;

@@ -19,23 +19,23 @@ use serde_json::{Value, json};
 
 /// What a server was sent.
 #[derive(Debug)]
-struct Posted {
-    line: String,
-    headers: BTreeMap<String, String>,
-    body: String,
+pub(crate) struct Posted {
+    pub(crate) line: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
     /// Arguments of any process on this machine that held the server's secret meanwhile.
     seen: Vec<String>,
 }
 
 /// A web server on this machine that takes one request a connection and answers as it is told; 200 if not.
-struct Server {
+pub(crate) struct Server {
     port: u16,
     posted: Receiver<Posted>,
     answers: Arc<Mutex<VecDeque<String>>>,
 }
 
 impl Server {
-    fn start(secret: &'static str) -> Self {
+    pub(crate) fn start(secret: &'static str) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, posted) = channel();
@@ -49,24 +49,24 @@ impl Server {
         Self { port, posted, answers }
     }
 
-    fn answer(&self, head: &str, body: &str) {
+    pub(crate) fn answer(&self, head: &str, body: &str) {
         let length = body.len();
         let answer =
             format!("HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
         self.answers.lock().unwrap().push_back(answer);
     }
 
-    fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://127.0.0.1:{}{path}", self.port)
     }
 
     #[track_caller]
-    fn next(&self) -> Posted {
+    pub(crate) fn next(&self) -> Posted {
         self.posted.recv_timeout(HANGS).expect("a request")
     }
 
     #[track_caller]
-    fn silent(&self) {
+    pub(crate) fn silent(&self) {
         let posted = self.posted.try_recv();
         assert!(posted.is_err(), "{posted:?}");
     }

@@ -63,7 +63,7 @@ pub(super) fn found(text: &str) -> Found {
     }
 }
 
-fn no_decision(output: &str, done: &Done) -> Failed {
+pub(super) fn no_decision(output: &str, done: &Done) -> Failed {
     let stderr = String::from_utf8_lossy(&done.stderr);
     let said = stream::error(output).unwrap_or_else(|| one_line(stderr.lines().last().unwrap_or(""), 300));
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };

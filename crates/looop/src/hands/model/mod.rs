@@ -6,6 +6,8 @@ mod body;
 mod call;
 mod events;
 mod key;
+mod listing;
 mod refused;
 
 pub(super) use attempts::decide;
+pub(crate) use listing::{Listed, list_models};
