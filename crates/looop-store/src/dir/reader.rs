@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::guard::{Unsafe, problems};
+use super::layout::FOLDERS;
 use crate::disk::{Disk, Files, Kind, Links, Stored};
 
 /// Most bytes that are read of a state file.
@@ -21,6 +22,9 @@ pub enum OpenError {
     /// Something else is at its place.
     #[error("{} is not a folder", .0.display())]
     NotAFolder(PathBuf),
+    /// The folder holds other things, and no profile.
+    #[error("{} is not empty and is no profile", .0.display())]
+    Foreign(PathBuf),
     /// It cannot be opened or made.
     #[error("the profile {} cannot be opened", path.display())]
     Unreadable {
@@ -39,12 +43,13 @@ impl OpenError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             Self::Unsafe(found) => Some(&found.fix),
-            Self::Absent(_) | Self::NotAFolder(_) | Self::Unreadable { .. } => None,
+            Self::Absent(_) | Self::NotAFolder(_) | Self::Foreign(_) | Self::Unreadable { .. } => None,
         }
     }
 }
 
-/// A profile, opened for reading. Nothing is created by it, except letters, which are a person's own.
+/// A profile, opened by anybody. It appends nothing to the log and carries out no move; what it writes are letters,
+/// reports, and files that have a lock of their own.
 #[derive(Clone)]
 pub struct Reader {
     disk: Arc<dyn Disk>,
@@ -58,8 +63,18 @@ impl Reader {
         Self::on(Arc::new(files), root)
     }
 
-    /// Makes the profile's folder if it is absent, and opens it.
+    /// Makes the profile's folder if it is absent, and opens it. A folder that holds other things and no profile is
+    /// refused: it would become one by a slip.
     pub fn create(root: &Path) -> Result<Self, OpenError> {
+        let reader = Self::adopt(root)?;
+        if is_foreign(reader.disk()) {
+            return Err(OpenError::Foreign(root.to_owned()));
+        }
+        Ok(reader)
+    }
+
+    /// Makes the profile's folder if it is absent, and opens it, whatever the folder holds.
+    pub fn adopt(root: &Path) -> Result<Self, OpenError> {
         let files = Files::create(root).map_err(|source| open_error(root, source))?;
         Self::on(Arc::new(files), root)
     }
@@ -111,6 +126,25 @@ impl std::fmt::Debug for Reader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Reader").field("root", &self.root).finish_non_exhaustive()
     }
+}
+
+/// Names each of which makes a folder a profile.
+const MARKS: [&str; 7] =
+    ["goals", "PLAYBOOK.md", "sensors", "config.toml", "config.json", "looop.json", "policy.toml"];
+/// Names besides the folders of a profile that are no reason to refuse a folder.
+const HARMLESS: [&str; 5] = ["lock", "sock", "work", "pulse.log", "lost+found"];
+
+/// Whether a folder holds other things and no profile. Hidden files are no things, a repository is.
+fn is_foreign(disk: &dyn Disk) -> bool {
+    if MARKS.iter().any(|mark| !disk.stat(mark).is_absent()) {
+        return false;
+    }
+    let strange = |name: &str| {
+        let known = FOLDERS.contains(&name) || HARMLESS.contains(&name);
+        !known && (name == ".git" || !name.starts_with('.'))
+    };
+    let listed = disk.list("").value().unwrap_or_default();
+    listed.iter().any(|entry| entry.name.to_str().is_none_or(strange))
 }
 
 fn open_error(root: &Path, source: io::Error) -> OpenError {

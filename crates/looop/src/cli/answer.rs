@@ -15,8 +15,7 @@ use crate::ops::{Place, approvals, letters};
 pub(super) struct Answer {
     /// Which ask
     ask: String,
-    /// The answer (yes, no: why, or always for a move); read from stdin if absent or -
-    #[arg(allow_hyphen_values = true)]
+    /// The answer (yes, no: why, or always for a move); read from stdin if absent or -; after -- it may begin with a dash
     text: Vec<String>,
     /// The digest of the move that you were shown, where it was not `looop asks` that showed it
     #[arg(long, value_name = "DIGEST", value_parser = digest)]

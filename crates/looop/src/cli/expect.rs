@@ -22,7 +22,7 @@ pub(super) struct Expect {
     /// Which worker or session
     id: String,
     /// The pattern; ^ and $ are those of a line
-    #[arg(value_name = "RE", allow_hyphen_values = true)]
+    #[arg(value_name = "RE")]
     pattern: String,
     /// How long to wait
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "30s")]

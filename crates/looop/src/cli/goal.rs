@@ -31,8 +31,7 @@ enum Verb {
     Write {
         /// Which goal
         id: String,
-        /// Its text; read from stdin if absent or -
-        #[arg(allow_hyphen_values = true)]
+        /// Its text; read from stdin if absent or -; after -- it may begin with a dash
         body: Vec<String>,
     },
     /// Move a goal to the archive

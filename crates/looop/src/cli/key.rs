@@ -22,7 +22,7 @@ pub(super) struct Key {
     #[arg(required_unless_present = "list")]
     id: Option<String>,
     /// The keys, pressed one after the other
-    #[arg(required_unless_present = "list", allow_hyphen_values = true, value_name = "KEY")]
+    #[arg(required_unless_present = "list", value_name = "KEY")]
     keys: Vec<String>,
 }
 

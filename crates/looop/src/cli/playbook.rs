@@ -25,8 +25,7 @@ enum Verb {
     Show,
     /// Replace it; the earlier body is kept
     Write {
-        /// Its text; read from stdin if absent or -
-        #[arg(allow_hyphen_values = true)]
+        /// Its text; read from stdin if absent or -; after -- it may begin with a dash
         body: Vec<String>,
     },
     /// List earlier bodies

@@ -18,8 +18,9 @@ use crate::ops::{Place, history, submit};
 pub(super) struct Run {
     #[command(flatten)]
     json: Json,
-    /// One word is a shell command line; several are a program and its arguments
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    /// One word is a shell command line; several are a program and its arguments. From its first word on everything
+    /// belongs to the command, options too
+    #[arg(required = true, trailing_var_arg = true)]
     cmd: Vec<String>,
 }
 

@@ -24,14 +24,12 @@ pub(super) struct Send {
     json: Json,
     /// Which worker or session
     id: String,
-    /// The text; read from stdin if absent or -. Options may stand before it or after it
-    #[arg(allow_hyphen_values = true)]
+    /// The text; read from stdin if absent or -; after -- it may begin with a dash
     text: Vec<String>,
 }
 
 impl Send {
-    pub(super) fn run(mut self, place: &Place) -> Result<ExitCode> {
-        self.take_options();
+    pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let target = session::find(place, &self.id)?;
         let text = body::body(&self.text, "text")?;
         let sent = target.send(text.strip_suffix('\n').unwrap_or(&text), !self.no_submit)?;
@@ -50,18 +48,6 @@ impl Send {
             Delivery::Typed | Delivery::Taken => Ok(ExitCode::SUCCESS),
             Delivery::Unseen => not_taken("nothing was printed after it was submitted"),
             Delivery::Left => not_taken("it still stands where it was typed"),
-        }
-    }
-
-    /// Words may begin with a dash, so options that stand after the text are among its words.
-    fn take_options(&mut self) {
-        while let Some(last) = self.text.last() {
-            match last.as_str() {
-                "-n" | "--no-submit" => self.no_submit = true,
-                "--json" => self.json.json = true,
-                _ => return,
-            }
-            self.text.pop();
         }
     }
 }

@@ -33,8 +33,7 @@ enum Verb {
     Write {
         /// Which sensor
         name: String,
-        /// The script; read from stdin if absent or -
-        #[arg(allow_hyphen_values = true)]
+        /// The script; read from stdin if absent or -; after -- it may begin with a dash
         script: Vec<String>,
     },
     /// Run a sensor now and show what the loop would see

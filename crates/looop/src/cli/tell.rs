@@ -13,8 +13,7 @@ use crate::ops::{Place, letters};
 pub(super) struct Tell {
     /// Which worker
     worker: String,
-    /// The message; read from stdin if absent or -
-    #[arg(allow_hyphen_values = true, trailing_var_arg = true)]
+    /// The message; read from stdin if absent or -; after -- it may begin with a dash
     message: Vec<String>,
 }
 

@@ -48,11 +48,8 @@ struct Start {
     json: Json,
     /// What it is called
     id: String,
-    /// What it shall do; read from stdin if absent or -, unless --command says all
-    #[arg(allow_hyphen_values = true)]
-    prompt: Option<String>,
-    #[arg(hide = true)]
-    more: Vec<String>,
+    /// What it shall do; read from stdin if absent or -, unless --command says all; after -- it may begin with a dash
+    prompt: Vec<String>,
     /// The configured runner that does it
     #[arg(long, value_name = "NAME")]
     runner: Option<String>,
@@ -73,11 +70,9 @@ struct Start {
 impl Start {
     fn run(&self, place: &Place) -> Result<ExitCode> {
         let id = workers::worker_id(&self.id)?;
-        // Options may stand after the prompt, and the prompt may begin with a dash: hence two arguments of it.
-        let words: Vec<String> = self.prompt.iter().chain(&self.more).cloned().collect();
         let prompt = match &self.command {
-            Some(_) if words.is_empty() => String::new(),
-            _ => body::body(&words, "prompt")?,
+            Some(_) if self.prompt.is_empty() => String::new(),
+            _ => body::body(&self.prompt, "prompt")?,
         };
         let goal = self.goal.as_deref().map(named).transpose()?;
         let (runner, command, verify) = (self.runner.clone(), self.command.clone(), self.verify.clone());
@@ -95,7 +90,6 @@ pub(super) struct StartSession {
     /// What it is called
     id: String,
     /// What it shall do
-    #[arg(allow_hyphen_values = true)]
     prompt: String,
     /// The configured runner that does it
     runner: Option<String>,

@@ -25,7 +25,7 @@ pub(crate) fn init(place: &Place, runner: Option<&str>, grants: &[String]) -> Re
         Some(name) => Some(preset(name).ok_or_else(|| unknown(name))?),
         None => found.first().and_then(|name| preset(name)),
     };
-    let reader = Reader::create(&place.data).map_err(|error| open_failure(&error))?;
+    let reader = Reader::adopt(&place.data).map_err(|error| open_failure(&error))?;
     let mut said = vec![format!("profile {}", place.data.display())];
     if let Some(there) = FILE_NAMES.iter().find(|name| !reader.disk().stat(name).is_absent()) {
         said.push(format!("{there} is there already and was left as it is"));

@@ -171,6 +171,9 @@ pub(crate) fn log_failure(error: &LogError) -> Failure {
 pub(crate) fn open_failure(error: &OpenError) -> Failure {
     let failure = chain(error);
     match (error, error.hint()) {
+        (OpenError::Foreign(path), _) => {
+            failure.hint(format!("looop --data-dir '{}' init makes it one all the same", path.display()))
+        }
         (OpenError::Absent(_), _) => failure.hint("looop init or looop beat makes one"),
         (_, Some(hint)) => failure.hint(hint.to_owned()),
         _ => failure,

@@ -320,7 +320,7 @@ fn a_decision_about_something_else_is_not_overtaken() {
 fn a_dry_run_spends_nothing_and_writes_nothing() {
     let profile = script("touch \"$LOOOP_DATA_DIR/asked\"; echo '{\"action\":\"noop\"}'")
         .sensor("ci", "echo '{\"signal\":1}'");
-    profile.run(&["goal", "write", "x", "---\ncheck: false\nrun: touch ran\n---"]).ok();
+    profile.run(&["goal", "write", "x", "--", "---\ncheck: false\nrun: touch ran\n---"]).ok();
     let files = || {
         let mut tree = profile.tree();
         tree.remove(&profile.data().join("lock"));

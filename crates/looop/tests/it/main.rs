@@ -15,6 +15,7 @@ mod letters;
 mod moves;
 mod news;
 mod notices;
+mod options;
 mod ordinary;
 mod policy;
 mod profile;

@@ -193,9 +193,9 @@ fn bodies_come_as_words_or_from_stdin_and_are_never_empty() {
     assert_eq!(goal(), "from stdin\n");
     profile.run_with(&["goal", "write", "g"], b"- a list\n- of things").ok();
     assert_eq!(goal(), "- a list\n- of things\n");
-    profile.run(&["goal", "write", "g", "- begins with a dash"]).ok();
+    profile.run(&["goal", "write", "g", "--", "- begins with a dash"]).ok();
     assert_eq!(goal(), "- begins with a dash\n");
-    profile.run(&["goal", "write", "g", "--- text"]).ok();
+    profile.run(&["goal", "write", "g", "--", "--- text"]).ok();
     assert_eq!(goal(), "--- text\n");
     for (args, input) in [
         (&["goal", "write", "g"][..], ""),

@@ -35,7 +35,7 @@ fn what_is_sent_arrives_and_expect_sees_what_came_of_it_and_nothing_older() {
 fn words_keep_their_dashes_and_a_body_may_come_from_stdin() {
     let ground = Ground::new();
     ground.worker("w", ANSWERS).expect("w", "ready");
-    ground.run(&["send", "w", "-x", "--long", "y"]).ok();
+    ground.run(&["send", "w", "--", "-x", "--long", "y"]).ok();
     ground.expect("w", "got <-x --long y>");
     ground.profile.run_with(&["send", "w", "-"], b"from a pipe\n").ok();
     ground.expect("w", "got <from a pipe>");

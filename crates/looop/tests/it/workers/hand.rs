@@ -53,7 +53,7 @@ fn a_worker_is_told_the_contract_its_task_and_its_place() {
     let profile = profile.config(&format!("[runners.fake]\ninteractive = {}\n", Value::from(command)));
     let yard = Yard::of(profile.env("LOOOP_RUN_ID", "7").env("LINES", "3"));
     yard.run(&["worker", "start", "ship", "--goal", "green", "-", "--json"]).fails(1, "the prompt is empty");
-    let started = yard.run(&["worker", "start", "--goal", "green", "ship", "-make", "it", "so"]).ok();
+    let started = yard.run(&["worker", "start", "--goal", "green", "ship", "--", "-make", "it", "so"]).ok();
     assert_eq!(started.stdout, "started worker ship for goal green (ship~1)\n");
     assert_eq!(here.hear(), "there\n");
 
