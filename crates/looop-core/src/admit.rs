@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::approval::{Ground, Wish};
+use crate::bounds::{ASKS, MOVE, VERIFY, json_width, text_width};
 use crate::gate::Limits;
 use crate::ledger::state::{Deciding, Ledger};
 use crate::model::digest::Digest;
@@ -88,7 +89,7 @@ pub fn admit(cx: &Context<'_>, proposal: Proposal) -> Admission {
     if let Some(what) = overtaken(cx, &proposal) {
         return Admission::Overtaken(what);
     }
-    if let Some(reason) = unfair(cx, &proposal) {
+    if let Some(reason) = oversize(cx, &proposal).or_else(|| unfair(cx, &proposal)) {
         return Admission::Reject(reason);
     }
     if let Some(question) = workers::instead(cx, &proposal) {
@@ -146,6 +147,17 @@ fn overtaken(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
         }
         Object::Nothing | Object::Goal(_) | Object::Playbook => None,
     }
+}
+
+/// A move that has more bytes than an entry has room for, or that asks where too much waits already. It is not cut: what
+/// is done is what was said.
+fn oversize(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
+    let bytes = json_width(proposal);
+    if bytes > MOVE {
+        return Some(format!("it has {bytes} bytes as JSON, and a move has {MOVE} at most"));
+    }
+    let asks = matches!(proposal.action, Move::AskHuman { .. }) && cx.ledger.asks.len() >= ASKS;
+    asks.then(|| format!("{} questions wait already (looop asks)", cx.ledger.asks.len()))
 }
 
 /// A decision that passes over an overdue goal must say so.
@@ -295,7 +307,14 @@ fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
         return Ok(Act::File { path, before: digest_of(cx.docs, object), after });
     }
     if let Some(act) = workers::act(cx, plan) {
-        return Ok(act);
+        let verify = if let Act::Worker { verify, .. } = &act { verify.as_deref() } else { None };
+        return match verify.filter(|verify| text_width(verify) > VERIFY) {
+            Some(long) => Err(format!(
+                "the command that proves its work has {} bytes, and {VERIFY} are the most; put it into a script",
+                long.len()
+            )),
+            None => Ok(act),
+        };
     }
     if matches!(plan.action, Move::RunShell { .. } | Move::SendNotification { .. }) {
         return Ok(Act::Hosted { session: session_name(cx.ledger, "move") });

@@ -5,6 +5,7 @@
 
 pub mod admit;
 pub mod approval;
+pub mod bounds;
 pub mod brief;
 pub mod builtin;
 pub mod check;

@@ -74,12 +74,16 @@ impl Inode {
         stored
     }
 
-    /// What is left of it when the power goes: of bytes that were appended and not synced a part, or zeros.
+    /// What is left of it when the power goes: of bytes that were appended and not synced a part, or zeros, or all but
+    /// some blocks that read as zeros.
     fn after_power_loss(&self, dice: &mut Dice) -> Vec<u8> {
         let whole = self.stored();
         let Some(extra) = whole.strip_prefix(&*self.synced) else {
             return if dice.coin() { whole } else { self.synced.clone() };
         };
+        if dice.coin() && dice.coin() {
+            return with_holes(whole.clone(), self.synced.len(), dice);
+        }
         let mut left = self.synced.clone();
         left.extend_from_slice(&extra[..dice.below(extra.len() + 1)]);
         if dice.coin() && dice.coin() {
@@ -87,6 +91,18 @@ impl Inode {
         }
         left
     }
+}
+
+/// Zeros in the place of some blocks of what was not synced: the file was made longer, and these were not written.
+fn with_holes(mut data: Vec<u8>, synced: usize, dice: &mut Dice) -> Vec<u8> {
+    let block = *dice.pick(&[32, 512, 4096]);
+    for at in (0..data.len()).step_by(block) {
+        let end = (at + block).min(data.len());
+        if end > synced && dice.chance(300) {
+            data[at.max(synced)..end].fill(0);
+        }
+    }
+    data
 }
 
 impl Tree {

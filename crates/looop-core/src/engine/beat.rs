@@ -101,7 +101,7 @@ impl Engine {
 
     /// Letters and the ends of workers become entries. A dry run sees the same and leaves no trace: it gets the ledger to go back to.
     fn fold_news(&mut self, seen: &Observation, wet: bool, now: &Now) -> Option<Ledger> {
-        let News { mut entries, settled } = letters(&self.ledger, seen);
+        let News { mut entries, settled, more, .. } = letters(&self.ledger, seen);
         entries.extend(ends(&self.ledger, seen));
         entries.extend(dues(&self.ledger, &seen.docs, now));
         let before = (!wet).then(|| self.ledger.clone());
@@ -110,6 +110,9 @@ impl Engine {
         }
         self.fold_spend(seen, wet, now);
         if wet {
+            if more {
+                self.looks.want(Look::by(Cause::Files));
+            }
             for ask in settled {
                 self.push(Effect::Settle(ask));
             }
@@ -121,10 +124,11 @@ impl Engine {
     }
 
     /// Takes in an entry; a dry run leaves no trace of it.
-    pub(super) fn note(&mut self, entry: Entry, wet: bool, now: &Now) {
+    pub(super) fn note(&mut self, mut entry: Entry, wet: bool, now: &Now) {
         if wet {
             self.log(entry, now);
         } else {
+            entry.bound();
             apply(&mut self.ledger, &now.stamp(), &entry);
         }
     }
@@ -221,7 +225,7 @@ impl Engine {
                 rests: None,
                 tainted: false,
             };
-            match admit(&cx, proposal) {
+            match self.with_room(admit(&cx, proposal)) {
                 Admission::Execute(plan) => {
                     let context = (scene.look.cause, shown(&scene.changes), Some(why));
                     return self.intend(*plan, Some(context), now);
@@ -286,7 +290,14 @@ impl Engine {
         self.end_idle(scene.look.cause, why, (shown(&scene.changes), sees), now);
     }
 
-    fn end_idle(&mut self, cause: Cause, why: Why, (changes, sees): (Vec<Change>, Option<Delta>), now: &Now) {
+    fn end_idle(
+        &mut self,
+        cause: Cause,
+        mut why: Why,
+        (changes, sees): (Vec<Change>, Option<Delta>),
+        now: &Now,
+    ) {
+        why.bound();
         self.last_why = Some(why.text(now));
         let same = self.ledger.skipped.as_ref().is_some_and(|skip| skip.why == why);
         if same && sees.is_none() {

@@ -5,6 +5,7 @@ use super::letters::asked;
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, ask_id};
 use crate::approval::{Parked, Wish, is_forged, letter_digest};
+use crate::bounds::{PARKED, json_width};
 use crate::ledger::entry::{Cause, Entry};
 use crate::ledger::state::{AskRecord, Ledger};
 use crate::model::letter::{Ask, AskKind};
@@ -33,6 +34,22 @@ impl Engine {
         ask
     }
 
+    /// Why one more move cannot wait, if it cannot.
+    pub(super) fn no_room(&self, proposal: &Proposal) -> Option<String> {
+        let (waits, bytes) = (self.ledger.parked.len(), self.ledger.parked_width());
+        let full = bytes.saturating_add(json_width(proposal)) > PARKED;
+        full.then(|| format!("{waits} moves of {bytes} bytes wait for you already (looop asks)"))
+    }
+
+    /// What may wait is refused where there is no room for it.
+    pub(super) fn with_room(&self, admission: Admission) -> Admission {
+        let Admission::Park(waits) = &admission else { return admission };
+        match self.no_room(&waits.1) {
+            Some(reason) => Admission::Reject(reason),
+            None => admission,
+        }
+    }
+
     /// Sees to what waits: a letter that is not there is written, one that a worker wrote is taken in, what waited too
     /// long is over.
     pub(super) fn tend_parked(&mut self, seen: &Observation, now: &Now) {
@@ -54,7 +71,8 @@ impl Engine {
 
     /// A worker's proposal waits like a decider's move.
     fn take_proposal(&mut self, id: &str, ask: &Ask, docs: &Docs, now: &Now) {
-        match Parked::proposed(ask, docs, now) {
+        let waits = Parked::proposed(ask, docs, now);
+        match waits.and_then(|parked| self.no_room(&parked.proposal).map_or(Ok(parked), Err)) {
             Ok(parked) => {
                 let (beat, ask) = (None, id.to_owned());
                 self.log(Entry::Parked { beat, ask, parked: Box::new(parked) }, now);
@@ -203,6 +221,9 @@ impl Engine {
             return self.reply(id, Reply::Refused { reason });
         };
         let Parked { by, proposal, tainted, reason, rule, .. } = lapsed.parked;
+        if let Some(reason) = self.no_room(&proposal) {
+            return self.reply(id, Reply::Refused { reason });
+        }
         let wish = Wish { by, proposed: false, tainted, reason, rule };
         let new = self.park(None, (wish, proposal), docs, now);
         self.log(Entry::Reparked { ask: ask.to_owned(), new: new.clone() }, now);

@@ -75,7 +75,7 @@ impl Engine {
         let admission = if stale {
             Admission::Overtaken("it was made over 10 minutes before anyone could take it".to_owned())
         } else {
-            admit(&cx, proposal)
+            self.with_room(admit(&cx, proposal))
         };
         match admission {
             Admission::Execute(plan) => self.intend(*plan, None, now),

@@ -1,8 +1,9 @@
 //! What letters have to say to the log.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::approval::{is_forged, words};
+use crate::bounds::{ASKS, ASKS_OF_ONE, NEWS, json_width};
 use crate::ledger::entry::Entry;
 use crate::ledger::state::Ledger;
 use crate::model::letter::{Ask, AskKind};
@@ -13,39 +14,31 @@ use crate::world::observation::Observation;
 pub(super) struct News {
     pub(super) entries: Vec<Entry>,
     pub(super) settled: BTreeSet<String>,
+    /// Whether something has to wait for the next look.
+    pub(super) more: bool,
+    /// Bytes of the entries.
+    bytes: usize,
+}
+
+impl News {
+    /// Takes an entry in, unless this look has brought enough.
+    fn take(&mut self, mut entry: Entry) {
+        entry.bound();
+        self.bytes += json_width(&entry);
+        self.entries.push(entry);
+    }
+
+    /// Whether this look has brought enough.
+    fn is_full(&mut self) -> bool {
+        self.more |= self.bytes >= NEWS;
+        self.more
+    }
 }
 
 /// New asks, answers, asks whose letter is gone, tells; and the asks whose letters can go.
 pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
     let mut news = News::default();
-    let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
-    for (id, ask) in &seen.letters.asks {
-        // Whether the letter of a move that waits is still the same is seen to where that move is.
-        if ledger.parked.contains_key(id) {
-            continue;
-        }
-        // The question that the log has under that id still waits.
-        if is_forged(ledger, id, ask) && ledger.asks.contains_key(id) {
-            continue;
-        }
-        if let Some(what) = unwanted(ledger, id, ask) {
-            news.entries.push(Entry::Dropped { what: format!("asks/{id}.json: {what}") });
-            news.settled.insert(id.clone());
-            continue;
-        }
-        // A crash may have come between settling an ask and moving its letters away.
-        let over = ask.fetched || is_discharged(ledger, &ask.from);
-        if over && !seen.letters.answers.contains_key(id) {
-            news.entries.extend(ledger.asks.get(id).map(|_| Entry::Dismissed { ask: id.clone() }));
-            news.settled.insert(id.clone());
-        } else if ledger.settled.get(id) == Some(&ask.asked) {
-            if !is_held(ledger, seen, id, ask) {
-                news.settled.insert(id.clone());
-            }
-        } else if known.insert(id) {
-            news.entries.push(asked(id, ask));
-        }
-    }
+    let known = new_asks(ledger, seen, &mut news);
     for (id, answer) in &seen.letters.answers {
         // Consent is never given by a letter.
         if seen.letters.asks.get(id).is_some_and(|ask| ask.kind == AskKind::Proposal)
@@ -53,22 +46,30 @@ pub(super) fn letters(ledger: &Ledger, seen: &Observation) -> News {
         {
             continue;
         }
+        if news.is_full() {
+            return news;
+        }
         if known.contains(id) {
-            news.entries.push(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
+            news.take(Entry::Answered { ask: id.clone(), text: answer.text.clone() });
         }
         let held = seen.letters.asks.get(id).is_some_and(|ask| is_held(ledger, seen, id, ask));
         if !held {
             news.settled.insert(id.clone());
         }
     }
-    news.entries.extend(gone(ledger, seen));
-    let fresh = seen.letters.tells.iter().filter(|(id, _)| !ledger.tells.contains_key(*id));
-    news.entries.extend(fresh.map(|(id, tell)| Entry::Told {
-        tell: id.clone(),
-        session: tell.to.clone(),
-        text: tell.text.clone(),
-        told: tell.sent,
-    }));
+    for entry in gone(ledger, seen) {
+        if news.is_full() {
+            return news;
+        }
+        news.take(entry);
+    }
+    for (id, tell) in seen.letters.tells.iter().filter(|(id, _)| !ledger.tells.contains_key(*id)) {
+        if news.is_full() {
+            return news;
+        }
+        let (tell, session, text, told) = (id.clone(), tell.to.clone(), tell.text.clone(), tell.sent);
+        news.take(Entry::Told { tell, session, text, told });
+    }
     news
 }
 
@@ -80,6 +81,54 @@ fn unwanted(ledger: &Ledger, id: &str, ask: &Ask) -> Option<&'static str> {
     let other = ledger.settled.get(id).is_some_and(|asked| *asked != ask.asked);
     let used = other || ledger.lapsed.contains_key(id);
     (ask.kind == AskKind::Proposal && used).then_some("an earlier ask had this id")
+}
+
+/// The asks that are new, and all that are known after that. Of a flood as many are taken in as a person can read; the
+/// rest waits in its folder, where `looop asks` shows it and an answer reaches whoever asks.
+fn new_asks<'a>(ledger: &'a Ledger, seen: &'a Observation, news: &mut News) -> BTreeSet<&'a String> {
+    let mut known: BTreeSet<&String> = ledger.asks.keys().collect();
+    let mut of_one: BTreeMap<&str, usize> = BTreeMap::new();
+    for ask in ledger.asks.values() {
+        *of_one.entry(&ask.from).or_default() += 1;
+    }
+    for (id, ask) in &seen.letters.asks {
+        if news.is_full() {
+            break;
+        }
+        // Whether the letter of a move that waits is still the same is seen to where that move is.
+        if ledger.parked.contains_key(id) {
+            continue;
+        }
+        // The question that the log has under that id still waits.
+        if is_forged(ledger, id, ask) && ledger.asks.contains_key(id) {
+            continue;
+        }
+        if let Some(what) = unwanted(ledger, id, ask) {
+            news.take(Entry::Dropped { what: format!("asks/{id}.json: {what}") });
+            news.settled.insert(id.clone());
+            continue;
+        }
+        // A crash may have come between settling an ask and moving its letters away.
+        let over = ask.fetched || is_discharged(ledger, &ask.from);
+        if over && !seen.letters.answers.contains_key(id) {
+            if ledger.asks.contains_key(id) {
+                news.take(Entry::Dismissed { ask: id.clone() });
+            }
+            news.settled.insert(id.clone());
+        } else if ledger.settled.get(id) == Some(&ask.asked) {
+            if !is_held(ledger, seen, id, ask) {
+                news.settled.insert(id.clone());
+            }
+        } else if !known.contains(id) {
+            let its = of_one.entry(&ask.from).or_default();
+            if known.len() < ASKS && *its < ASKS_OF_ONE {
+                *its += 1;
+                known.insert(id);
+                news.take(asked(id, ask));
+            }
+        }
+    }
+    known
 }
 
 pub(super) fn asked(id: &str, ask: &Ask) -> Entry {
@@ -117,7 +166,7 @@ fn gone(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
     let letters = &seen.letters;
     let is_broken = |id: &str| {
         let letter = format!("asks/{id}.json");
-        letters.broken.iter().any(|(file, _)| *file == letter || file == "asks")
+        letters.broken.iter().any(|(file, _)| *file == letter || file == "asks" || file == "answers")
     };
     let gone = ledger.asks.keys();
     let gone = gone.filter(|id| !letters.asks.contains_key(*id) && !ledger.parked.contains_key(*id));

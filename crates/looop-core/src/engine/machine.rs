@@ -6,6 +6,7 @@ use super::ending::Ending;
 use super::io::{Effect, Event, Reply, Request, RequestId};
 use super::looks::{Look, Looks};
 use super::wake::Timetable;
+use crate::bounds::{SENTENCE, cut};
 use crate::gate::Limits;
 use crate::ledger::entry::{Cause, Entry, Line};
 use crate::ledger::fold::apply;
@@ -159,6 +160,10 @@ impl Engine {
 
     /// Says that the configuration is broken, or whole again, once.
     fn configured(&mut self, error: Option<String>, now: &Now) {
+        let error = error.map(|mut error| {
+            cut(&mut error, SENTENCE, "");
+            error
+        });
         match error {
             Some(error) if self.ledger.config_error.as_ref() != Some(&error) => {
                 self.log(Entry::ConfigError { error }, now);
@@ -197,7 +202,8 @@ impl Engine {
         self.ledger.acting.is_none() && self.ledger.deciding.is_none()
     }
 
-    pub(super) fn log(&mut self, entry: Entry, now: &Now) {
+    pub(super) fn log(&mut self, mut entry: Entry, now: &Now) {
+        entry.bound();
         if self.out.entries.is_empty() {
             self.ledger.seq += 1;
             self.ledger.at = Some(now.stamp());

@@ -4,6 +4,7 @@ mod acts;
 mod answers;
 mod bank;
 mod beats;
+mod bounds;
 mod consent;
 mod corners;
 mod crash;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use super::catalogue::{ACTIONS, Action, COMMON, Field, action, fields_of};
 use super::field::{check, found};
 use super::refusal::Refusal;
+use crate::bounds::{MOVE, json_width};
 use crate::model::moves::{Move, Proposal, one_line};
 use crate::model::name::{Name, shown};
 use crate::schedule;
@@ -36,7 +37,11 @@ pub fn parse(value: &Value) -> Result<Proposal, Refusal> {
             _ => {}
         }
     }
-    Ok(proposal)
+    // Bytes that JSON writes as six count as six: it is JSON that is stored.
+    match json_width(&proposal) {
+        bytes if bytes > MOVE => Err(Refusal::TooLarge { bytes, most: MOVE }),
+        _ => Ok(proposal),
+    }
 }
 
 fn action_of(map: &Map<String, Value>) -> Result<&'static Action, Refusal> {

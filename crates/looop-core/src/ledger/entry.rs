@@ -38,6 +38,16 @@ pub struct Line {
     pub entries: Vec<Entry>,
 }
 
+impl Line {
+    /// Whether it must be on the disk before anything follows. What was merely seen need not be.
+    pub fn needs_sync(&self) -> bool {
+        let seen = |entry: &Entry| {
+            matches!(entry, Entry::Saw { .. } | Entry::Skipped { .. } | Entry::Flapping { .. })
+        };
+        !self.entries.iter().all(seen)
+    }
+}
+
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0

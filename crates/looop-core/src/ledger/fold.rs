@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use super::bound::is_policy_file;
 use super::entry::{Entry, Force, Line};
 use super::state::{
     Acting, AskRecord, Deciding, Failures, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord, Skip,
 };
+use crate::bounds::{PROMPT, cut};
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
 use crate::model::moves::{Move, one_line};
@@ -389,6 +391,10 @@ fn wrote(ledger: &mut Ledger, plan: &Plan) {
     if let (true, Move::WriteGoal { id, .. }) = (own, &plan.action) {
         ledger.goals.entry(id.to_string()).or_default().budget = plan.budget;
     }
+    // A question is a file, too, and nobody asks who wrote it.
+    if !is_policy_file(path) {
+        return;
+    }
     match after {
         Some(digest) if own => ledger.written.insert(path.clone(), digest),
         _ => ledger.written.remove(path),
@@ -417,7 +423,8 @@ fn asked(
     if let Some(id) = &goal {
         ledger.goals.entry(id.clone()).or_default().ask = Some(ask.to_owned());
     }
-    let (from, prompt, tainted) = (from.to_owned(), prompt.to_owned(), false);
+    let (from, mut prompt, tainted) = (from.to_owned(), prompt.to_owned(), false);
+    cut(&mut prompt, PROMPT, &format!("asks/{ask}.json"));
     let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted, topic: None };
     ledger.asks.insert(ask.to_owned(), record);
 }
@@ -470,7 +477,8 @@ fn fail(ledger: &mut Ledger, at: &Stamp, reason: &str, policy: Digest) {
     ledger.failures = Some(Failures { count, at: *at, reason: one_line(reason, 500), policy });
 }
 
-fn note(ledger: &mut Ledger, what: NoteKind, tainted: bool) {
+fn note(ledger: &mut Ledger, mut what: NoteKind, tainted: bool) {
+    what.bound();
     ledger.notes.push(Note { seq: ledger.seq, tainted, what });
     let extra = ledger.notes.len().saturating_sub(NOTES);
     ledger.notes.drain(..extra);

@@ -1,5 +1,6 @@
 //! The log's entries and their fold: all that the loop remembers.
 
+mod bound;
 pub mod entry;
 pub mod fold;
 mod reasons;

@@ -19,10 +19,32 @@ use crate::time::Stamp;
 use crate::world::baseline::{Delta, Items};
 use crate::world::fleet::WorkerState;
 
+/// Which rules made a ledger what it is. Entries of a log add up to the same only under the same rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Form(u32);
+
+impl Default for Form {
+    /// Those of this version.
+    fn default() -> Self {
+        Self(1)
+    }
+}
+
+impl Form {
+    /// Those of versions that did not say.
+    fn unsaid() -> Self {
+        Self(0)
+    }
+}
+
 /// All that the loop remembers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Ledger {
+    /// By which rules.
+    #[serde(default = "Form::unsaid")]
+    pub form: Form,
     /// Number of the last append.
     pub seq: u64,
     /// When that was.

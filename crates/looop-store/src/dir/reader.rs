@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::guard::{Unsafe, problems};
 use super::layout::FOLDERS;
 use crate::disk::{Disk, Files, Kind, Links, Stored};
+use crate::mail::LetterCache;
 
 /// Most bytes that are read of a state file.
 pub(crate) const STATE_LIMIT: u64 = 4 << 20;
 /// Most bytes that are read of PLAYBOOK, a goal or a letter.
-pub(crate) const TEXT_LIMIT: u64 = 1 << 20;
+pub(crate) const TEXT_LIMIT: u64 = looop_core::bounds::LETTER;
 
 /// Why a profile did not open.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,7 @@ impl OpenError {
 pub struct Reader {
     disk: Arc<dyn Disk>,
     root: PathBuf,
+    letters: Arc<LetterCache>,
 }
 
 impl Reader {
@@ -84,7 +86,7 @@ impl Reader {
         if let Some(found) = problems(&*disk, root).into_iter().next() {
             return Err(OpenError::Unsafe(found));
         }
-        Ok(Self { disk, root: root.to_owned() })
+        Ok(Self { disk, root: root.to_owned(), letters: Arc::default() })
     }
 
     /// The profile's folder.
@@ -100,6 +102,11 @@ impl Reader {
     /// The disk that it is on.
     pub fn disk(&self) -> &dyn Disk {
         &*self.disk
+    }
+
+    /// Letters that were read before.
+    pub(crate) fn letter_cache(&self) -> &LetterCache {
+        &self.letters
     }
 
     pub(crate) fn shared_disk(&self) -> Arc<dyn Disk> {

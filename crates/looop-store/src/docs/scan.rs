@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use looop_core::bounds::ODD;
 use looop_core::world::observation::{Doc, Docs};
 
 use super::cache::{DocsCache, Pass, Whole};
@@ -47,6 +48,36 @@ pub(super) fn listed(pass: &Pass<'_>, dir: &str, broken: &mut Vec<String>) -> Ve
             broken.push(error);
             Vec::new()
         }
+    }
+}
+
+/// What a folder holds that can be looked at, in the order of the names. What is beyond the bound is said.
+pub(super) fn within(
+    pass: &Pass<'_>,
+    dir: &str,
+    (end, most): (&str, usize),
+    (odd, broken): (&mut Vec<String>, &mut Vec<String>),
+) -> Vec<Listed> {
+    let mut all = listed(pass, dir, broken);
+    all.retain(|entry| {
+        let name = entry.name.as_encoded_bytes();
+        name.ends_with(end.as_bytes()) && !name.starts_with(b".")
+    });
+    all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    if all.len() > most {
+        odd.push(format!("{dir}/: {} files beyond the first {most} are not looked at", all.len() - most));
+        all.truncate(most);
+    }
+    all
+}
+
+/// Lists names that cannot be used, as far as anybody would read them.
+pub(super) fn shortened(odd: &mut Vec<String>) {
+    odd.sort_unstable();
+    let more = odd.len().saturating_sub(ODD);
+    odd.truncate(ODD);
+    if more > 0 {
+        odd.push(format!("and {more} more"));
     }
 }
 

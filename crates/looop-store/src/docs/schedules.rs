@@ -1,13 +1,14 @@
 //! Schedules: `schedules/<name>.json`, in our form or that of looop 0.54 to 1.1.
 
 use jiff::tz::TimeZone;
+use looop_core::bounds::SCHEDULES;
 use looop_core::model::name::{is_name, shown};
 use looop_core::schedule::{Missed, Schedule, When, parse_cron};
 use looop_core::world::observation::ScheduleDoc;
 use serde::Deserialize;
 
 use super::cache::Pass;
-use super::scan::{Scan, listed};
+use super::scan::{Scan, shortened, within};
 use crate::dir::TEXT_LIMIT;
 
 /// Shortest time between two occurrences.
@@ -34,9 +35,9 @@ pub fn zone(name: &str) -> Option<TimeZone> {
 }
 
 pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
-    for entry in listed(pass, "schedules", &mut scan.broken) {
+    for entry in within(pass, "schedules", (".json", SCHEDULES), (&mut scan.odd, &mut scan.broken)) {
         let file = entry.name.to_string_lossy();
-        let Some(name) = file.strip_suffix(".json").filter(|_| !file.starts_with('.')) else { continue };
+        let Some(name) = file.strip_suffix(".json") else { continue };
         if !is_name(name) {
             scan.odd.push(format!("schedules/{}", shown(&file)));
             continue;
@@ -60,7 +61,7 @@ pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
         }
         scan.docs.schedules.insert(name.to_owned(), found);
     }
-    scan.odd.sort_unstable();
+    shortened(&mut scan.odd);
 }
 
 fn parse(name: &str, bytes: &[u8]) -> Result<Schedule, String> {

@@ -1,10 +1,11 @@
 //! Sensors: `sensors/<name>[.<ext>]`.
 
+use looop_core::bounds::SENSORS;
 use looop_core::model::name::{is_name, shown};
 use looop_core::world::observation::SensorFile;
 
 use super::cache::Pass;
-use super::scan::{Scan, listed};
+use super::scan::{Scan, within};
 use crate::dir::STATE_LIMIT;
 use crate::disk::{Kind, Stored};
 
@@ -28,11 +29,9 @@ pub struct Sensor {
 
 /// The stem is the name without its last extension, so that `write_sensor a.b`, which writes `a.b.sh`, is found again.
 pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
-    let mut entries = listed(pass, "sensors", &mut scan.broken);
-    entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-    for entry in entries {
+    for entry in within(pass, "sensors", ("", SENSORS), (&mut scan.odd, &mut scan.broken)) {
         let name = entry.name.to_string_lossy();
-        if name.starts_with('.') || LEFTOVERS.iter().any(|end| name.ends_with(end)) {
+        if LEFTOVERS.iter().any(|end| name.ends_with(end)) {
             continue;
         }
         let (stem, extension) = name.rsplit_once('.').unwrap_or((&name, "sh"));

@@ -12,7 +12,7 @@ use crate::error::StoreError;
 /// The folder of the log.
 pub(super) const FOLDER: &str = "log";
 /// Most bytes of one file that are read. A file is left for a new one long before.
-pub(super) const READ_LIMIT: u64 = 64 << 20;
+pub(super) const READ_LIMIT: u64 = looop_core::bounds::LOG_READ as u64;
 
 /// The path of the file whose first append has this number.
 pub(super) fn path_of(first: u64) -> String {
@@ -44,6 +44,8 @@ pub(super) struct LogFile {
     body: usize,
     /// Where the last whole line ends.
     end: usize,
+    /// Whether what follows is more than a torn line: bytes that were not synced are zeros.
+    pub(super) hole: bool,
 }
 
 /// Reads a file and finds the end of its last whole line. Lines are not looked at yet, except the last one.
@@ -58,7 +60,7 @@ pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogEr
     let body = bytes.iter().position(|b| *b == b'\n').map_or(bytes.len(), |at| at + 1);
     let head = decode_head(bytes[..body].strip_suffix(b"\n").unwrap_or_default());
     let head = head.map_err(|flaw| flawed(&path, 1, flaw))?;
-    if head.seq != head.snapshot.seq || head.seq + 1 != first {
+    if head.seq != head.snapshot.seq || head.seq.checked_add(1) != Some(first) {
         return Err(LogError::Corrupt {
             path,
             line: 1,
@@ -66,7 +68,8 @@ pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogEr
         });
     }
     let end = whole_end(&bytes, body);
-    Ok((LogFile { path, inode, bytes, body, end }, head))
+    let hole = hole(&bytes, body, end);
+    Ok((LogFile { path, inode, body, end: hole.unwrap_or(end), hole: hole.is_some(), bytes }, head))
 }
 
 fn unreadable(path: &str, source: std::io::Error) -> LogError {
@@ -81,6 +84,28 @@ fn whole_end(bytes: &[u8], body: usize) -> usize {
     }
     let last = line_before(bytes, body, end);
     if is_whole(&bytes[last.start..last.end - 1]) { end } else { last.start }
+}
+
+/// Where the first line begins in which a loss of power left zeros, if all that follows it may be passed over.
+///
+/// What is appended without a sync may reach the disk in any order: a file system may have made the file longer and not
+/// have written all of it, and that reads as zeros, which no line has. A sync makes all that came before it durable. So
+/// behind a hole there is no line that was synced, except the last one, whose sync was under way: nothing that any of
+/// these lines says was acted upon. A hole before a line that was synced is no work of a loss of power.
+fn hole(bytes: &[u8], body: usize, end: usize) -> Option<usize> {
+    // To look for a byte is much faster than to look for its place.
+    let zero = bytes[body..end].contains(&0).then(|| bytes[body..end].iter().position(|b| *b == 0));
+    let zero = body + zero.flatten()?;
+    let start = bytes[..zero].iter().rposition(|b| *b == b'\n').map_or(body, |at| at + 1);
+    let mut at = start;
+    for line in bytes[start..end].split_inclusive(|b| *b == b'\n') {
+        at += line.len();
+        let unsynced = || decode(&line[..line.len() - 1]).is_ok_and(|line| !line.needs_sync());
+        if at < bytes.len() && !line.contains(&0) && !unsynced() {
+            return None;
+        }
+    }
+    Some(start)
 }
 
 /// The line that ends at `end`, newline included.
@@ -101,6 +126,11 @@ fn flawed(path: &str, line: usize, flaw: Flaw) -> LogError {
 }
 
 impl LogFile {
+    /// Length of the snapshot.
+    pub(super) fn head(&self) -> u64 {
+        self.body as u64
+    }
+
     /// Length of the whole lines.
     pub(super) fn whole(&self) -> u64 {
         self.end as u64
@@ -127,7 +157,7 @@ impl LogFile {
         let lines = self.bytes[self.body..self.end].split_inclusive(|b| *b == b'\n');
         for (at, bytes) in lines.enumerate() {
             let line = decode(&bytes[..bytes.len() - 1]).map_err(|flaw| flawed(&self.path, at + 2, flaw))?;
-            if line.seq != last + 1 {
+            if Some(line.seq) != last.checked_add(1) {
                 let what = format!("append {} follows {last}", line.seq);
                 return Err(LogError::Corrupt { path: self.path.clone(), line: at + 2, what });
             }

@@ -2,7 +2,7 @@
 
 use looop_core::ledger::entry::Line;
 use looop_core::ledger::fold::apply_line;
-use looop_core::ledger::state::Ledger;
+use looop_core::ledger::state::{Form, Ledger};
 
 use super::error::LogError;
 use super::file::{files, load};
@@ -40,14 +40,16 @@ impl Reader {
         let mut appends = 0;
         for first in files(self.disk())? {
             let (file, head) = load(self.disk(), first)?;
-            if before.as_ref().is_some_and(|before| *before != head.snapshot) {
+            // Another version may have added the same entries up to something else.
+            let same_rules = head.snapshot.form == Form::default();
+            if before.as_ref().is_some_and(|before| same_rules && *before != head.snapshot) {
                 let what = "the snapshot is not what the files before it add up to".to_owned();
                 return Err(LogError::Corrupt { path: file.path, line: 1, what });
             }
             let mut ledger = head.snapshot;
             let last = file.each(head.seq, &mut |line| apply_line(&mut ledger, &line))?;
             appends += last - head.seq;
-            before = Some(ledger);
+            before = Some(ledger).filter(|_| same_rules);
         }
         Ok(appends)
     }

@@ -1,9 +1,9 @@
 //! Opening the log: the newest file, replayed.
 
 use looop_core::ledger::fold::apply_line;
-use looop_core::ledger::state::Ledger;
+use looop_core::ledger::state::{Form, Ledger};
 
-use super::error::LogError;
+use super::error::{AppendError, LogError};
 use super::file::{FOLDER, LogFile, files, load};
 use super::writer::Log;
 use crate::dir::Reader;
@@ -18,12 +18,20 @@ use crate::point::point;
 pub struct Repair {
     /// The file whose torn end was cut off, with the number of bytes.
     pub cut: Option<(String, u64)>,
+    /// Whether what was cut off had zeros in it, as a loss of power leaves them.
+    pub hole: bool,
 }
 
 impl Repair {
     /// The repair in words, where there was one.
     pub fn text(&self) -> Option<String> {
         let (path, bytes) = self.cut.as_ref()?;
+        if self.hole {
+            return Some(format!(
+                "a loss of power left zeros in lines of {path} that were not synced; the last {bytes} bytes were cut \
+                 off, and nothing that they say was acted upon"
+            ));
+        }
         Some(format!("{path} ended in the middle of an append; {bytes} bytes were cut off"))
     }
 }
@@ -39,7 +47,7 @@ impl Writer {
     /// Opens the log for appending, cutting off a torn end, or begins it.
     pub fn open_log(&self) -> Result<(Log, Ledger, Repair), LogError> {
         let disk = self.disk();
-        let Some((file, ledger)) = newest(disk)? else {
+        let Some((file, mut ledger)) = newest(disk)? else {
             let ledger = Ledger::default();
             return Ok((Log::begin(self, &ledger)?, ledger, Repair::default()));
         };
@@ -52,7 +60,24 @@ impl Writer {
             }
             disk.sync_dir(FOLDER).map_err(failed(FOLDER, "made durable"))?;
         }
-        Ok((Log::resume(self, &file, &ledger), ledger, repair))
+        let mut log = Log::resume(self, &file, &ledger);
+        if ledger.form != Form::default() {
+            // An earlier version wrote the snapshot. What it remembers is brought within the bounds of this one, and a
+            // new file begins with that.
+            ledger.bound();
+            log.rotate(&ledger).map_err(|error| rotated(&file.path, error))?;
+        }
+        Ok((log, ledger, repair))
+    }
+}
+
+fn rotated(path: &str, error: AppendError) -> LogError {
+    match error {
+        AppendError::Write(error) => LogError::Write(error),
+        other @ (AppendError::Poisoned
+        | AppendError::Gap { .. }
+        | AppendError::Json(_)
+        | AppendError::TooLong(_)) => LogError::Write(failed(path, "written")(std::io::Error::other(other))),
     }
 }
 
@@ -75,5 +100,5 @@ pub(super) fn cut(disk: &dyn Disk, file: &LogFile) -> Result<Repair, LogError> {
         file.write_anew(disk)?;
     }
     point("store.log-cut");
-    Ok(Repair { cut: Some((file.path.clone(), file.torn())) })
+    Ok(Repair { cut: Some((file.path.clone(), file.torn())), hole: file.hole })
 }

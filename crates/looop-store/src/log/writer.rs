@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use looop_core::bounds;
 use looop_core::ledger::entry::Line;
 use looop_core::ledger::state::Ledger;
 
@@ -14,8 +15,8 @@ use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 use crate::point::point;
 
-/// A file that has grown to this is left for a new one.
-pub const LOG_FILE_SIZE: u64 = 5 << 20;
+/// A file to whose snapshot this was appended is left for a new one.
+pub const LOG_FILE_SIZE: u64 = bounds::LOG_FILE as u64;
 /// How many files are kept.
 pub const LOG_FILES_KEPT: usize = 64;
 
@@ -34,7 +35,9 @@ pub struct Log {
     #[expect(dead_code, reason = "held for its drop")]
     held: Arc<Vec<Held>>,
     path: String,
-    /// Length of the whole lines.
+    /// Length of the snapshot.
+    head: u64,
+    /// Length of the whole lines, the snapshot included.
     size: u64,
     /// Number of the last append.
     last: u64,
@@ -53,6 +56,7 @@ impl Log {
             disk: writer.shared_disk(),
             held: writer.held(),
             path: String::new(),
+            head: 0,
             size: 0,
             last: ledger.seq,
             fresh: true,
@@ -67,6 +71,7 @@ impl Log {
             disk: writer.shared_disk(),
             held: writer.held(),
             path: String::new(),
+            head: 0,
             size: 0,
             last: 0,
             fresh: true,
@@ -78,7 +83,7 @@ impl Log {
 
     fn take_up(&mut self, file: &LogFile, ledger: &Ledger) {
         self.path.clone_from(&file.path);
-        self.size = file.whole();
+        (self.head, self.size) = (file.head(), file.whole());
         self.last = ledger.seq;
         self.fresh = !file.has_lines();
         self.poison = None;
@@ -94,7 +99,8 @@ impl Log {
             return Err(AppendError::Gap { last: self.last, found: line.seq });
         }
         let bytes = encode(line).map_err(AppendError::Json)?;
-        if self.size + bytes.len() as u64 > READ_LIMIT {
+        // One that is too long now is so at every later time: this is no failure of the disk.
+        if bytes.len() > bounds::LINE || self.size + bytes.len() as u64 > READ_LIMIT {
             return Err(AppendError::TooLong(bytes.len()));
         }
         self.put(&bytes, sync)?;
@@ -120,9 +126,10 @@ impl Log {
         Ok(())
     }
 
-    /// Whether the file has grown enough to be left for a new one.
+    /// Whether enough was appended to the snapshot to leave the file for a new one. What is written in all is so at most
+    /// twice what is appended, however large the snapshot is.
     pub fn is_full(&self) -> bool {
-        self.size >= LOG_FILE_SIZE
+        self.size.saturating_sub(self.head) >= LOG_FILE_SIZE.max(self.head)
     }
 
     /// Number of the last append.
@@ -131,8 +138,9 @@ impl Log {
     }
 
     /// Begins a new file with a snapshot of `ledger`, which must be the fold of all appends so far, and forgets the
-    /// oldest files beyond those that are kept.
-    pub fn rotate(&mut self, ledger: &Ledger) -> Result<(), AppendError> {
+    /// oldest files beyond those that are kept. One that cannot be removed is no reason to fail: it is returned, and
+    /// tried again at the next rotation.
+    pub fn rotate(&mut self, ledger: &Ledger) -> Result<Option<StoreError>, AppendError> {
         if self.poison.is_some() {
             return Err(AppendError::Poisoned);
         }
@@ -144,7 +152,7 @@ impl Log {
         self.poison = Some(Poison::Write);
         self.start_file(ledger)?;
         self.poison = None;
-        Ok(self.prune()?)
+        Ok(self.prune().err())
     }
 
     fn start_file(&mut self, ledger: &Ledger) -> Result<(), StoreError> {
@@ -153,15 +161,24 @@ impl Log {
         durable_write(&*self.disk, &path, &bytes, 0o600)?;
         point("store.log-rotated");
         self.path = path;
-        self.size = bytes.len() as u64;
+        self.head = bytes.len() as u64;
+        self.size = self.head;
         self.fresh = false;
         Ok(())
     }
 
-    /// The new file is in use already; an old one that cannot be removed is tried again at the next rotation.
+    /// Removes the oldest files, in number and in bytes beyond what is kept.
     fn prune(&self) -> Result<(), StoreError> {
-        let Ok(all) = files(&*self.disk) else { return Ok(()) };
-        for first in &all[..all.len().saturating_sub(LOG_FILES_KEPT)] {
+        let all =
+            files(&*self.disk).map_err(|error| failed(FOLDER, "listed")(std::io::Error::other(error)))?;
+        let mut total = 0;
+        let kept = all.iter().rev().take(LOG_FILES_KEPT).take_while(|first| {
+            let size = self.disk.stat(&path_of(**first)).value().map_or(0, |meta| meta.size);
+            total += size;
+            total == size || total <= bounds::LOG_TOTAL
+        });
+        let kept = kept.count();
+        for first in &all[..all.len() - kept] {
             let path = path_of(*first);
             self.disk.remove(&path).map_err(failed(&path, "removed"))?;
             point("store.log-pruned");

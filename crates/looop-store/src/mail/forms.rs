@@ -49,7 +49,7 @@ struct OlderClaim {
 }
 
 /// A letter and whether an older version wrote it.
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Found<T> {
     pub(super) letter: T,
     pub(super) older: bool,
@@ -106,6 +106,7 @@ pub(super) fn tell(stem: &str, bytes: &[u8]) -> Result<Found<Tell>, String> {
     if value.get("worker").is_none() {
         let tell: Tell = typed(value, "a tell")?;
         check(tell.v, stem, &tell.id)?;
+        names(&tell.to, None)?;
         return Ok(Found { letter: tell, older: false });
     }
     let older: OlderTell = typed(value, "a tell")?;
@@ -120,6 +121,7 @@ pub(super) fn claim(stem: &str, bytes: &[u8]) -> Result<Found<Claim>, String> {
     if value.get("v").is_some() {
         let claim: Claim = typed(value, "a claim")?;
         check(claim.v, stem, &claim.name)?;
+        names(&claim.session, None)?;
         return Ok(Found { letter: claim, older: false });
     }
     let older: OlderClaim = typed(value, "a claim")?;
@@ -133,6 +135,7 @@ pub(super) fn claim(stem: &str, bytes: &[u8]) -> Result<Found<Claim>, String> {
 pub(super) fn expense(stem: &str, bytes: &[u8]) -> Result<Found<Expense>, String> {
     let expense: Expense = typed(parse(bytes, "an expense")?, "an expense")?;
     check(expense.v, stem, &expense.id)?;
+    names(&expense.session, expense.goal.as_deref())?;
     if !is_amount(expense.usd) {
         return Err("does not say an amount of dollars".to_owned());
     }
@@ -167,10 +170,10 @@ fn check(v: u32, stem: &str, id: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Whoever asks, and the goal that waits, have names: they are printed and looked up.
+/// Whoever a letter is from or for, and the goal that waits, have names: they are printed and looked up.
 fn names(from: &str, goal: Option<&str>) -> Result<(), String> {
     if !is_session(from) {
-        return Err("comes from what is no session".to_owned());
+        return Err("names a session that cannot be one".to_owned());
     }
     match goal.filter(|goal| !is_name(goal)) {
         Some(_) => Err("names a goal that cannot be one".to_owned()),

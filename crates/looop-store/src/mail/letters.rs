@@ -1,7 +1,8 @@
 //! Reading all letters that wait.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use looop_core::bounds::{LETTERS, LETTERS_TOTAL};
 use looop_core::model::letter::Answer;
 use looop_core::model::name::{is_name, shown};
 use looop_core::world::observation::Letters;
@@ -74,22 +75,68 @@ impl Reader {
         self.stored(&path, ask, forms::answer).map(|found| found.letter)
     }
 
-    /// All letters of a folder by their stems; the errors name the files.
-    pub(super) fn all<T>(
+    /// The letters of a folder by their stems; the errors name the files. Of more than can be looked at, the folder
+    /// itself is among the errors: what is not seen there is not gone.
+    pub(super) fn all<T: Clone + Send + 'static>(
         &self,
         folder: &str,
         parse: Parse<T>,
         broken: &mut Vec<(String, String)>,
     ) -> BTreeMap<String, Found<T>> {
+        let stems = self.stems(folder, broken);
+        let found = stems.len();
         let mut all = BTreeMap::new();
-        for stem in self.stems(folder, broken) {
-            match self.letter(folder, &stem, parse) {
+        let (mut paths, mut bytes) = (HashSet::new(), 0);
+        for stem in fair(stems) {
+            let path = letter_path(folder, &stem);
+            match self.read_once(&path, &stem, parse).known(&path) {
                 Ok(None) => {}
-                Ok(Some(found)) => drop(all.insert(stem, found)),
-                Err(error) => broken.push((format!("{folder}/{stem}.json"), error)),
+                Ok(Some((letter, size))) => {
+                    bytes += size;
+                    if bytes > LETTERS_TOTAL {
+                        break;
+                    }
+                    all.insert(stem, letter);
+                }
+                Err(error) => broken.push((path.clone(), error)),
             }
+            paths.insert(path);
+        }
+        self.letter_cache().retain(folder, &paths);
+        if bytes > LETTERS_TOTAL || found > LETTERS {
+            let what = format!(
+                "{folder} holds {found} letters, and {} are looked at (at most {LETTERS}, and {} MiB): remove some",
+                all.len(),
+                LETTERS_TOTAL >> 20
+            );
+            broken.push((folder.to_owned(), what));
         }
         all
+    }
+
+    /// Reads a letter that is new or has changed; gives it with the size of its file.
+    fn read_once<T: Clone + Send + 'static>(
+        &self,
+        path: &str,
+        stem: &str,
+        parse: Parse<T>,
+    ) -> Stored<(Found<T>, u64)> {
+        let cache = self.letter_cache();
+        if cache.knows(path)
+            && let Stored::Value(meta) = self.disk().stat(path)
+            && let Some(found) = cache.get(path, &meta)
+        {
+            return Stored::Value((found, meta.size));
+        }
+        self.disk().read(path, TEXT_LIMIT, Links::Refuse).and_then(|content| {
+            match parse(stem, &content.bytes) {
+                Ok(found) => {
+                    cache.keep(path, content.meta, &found);
+                    Stored::Value((found, content.meta.size))
+                }
+                Err(what) => Stored::Corrupt(what),
+            }
+        })
     }
 
     /// Reads one letter; the error names the file.
@@ -134,5 +181,44 @@ impl Reader {
         }
         stems.sort_unstable();
         stems
+    }
+}
+
+/// Of too many letters, the loop's own and then the oldest of each worker in turn: a flood of one does not hide the others.
+fn fair(mut stems: Vec<String>) -> Vec<String> {
+    if stems.len() <= LETTERS {
+        return stems;
+    }
+    let worker = |stem: &String| stem.rsplit_once('-').map_or("", |(worker, _)| worker).to_owned();
+    stems.sort_unstable_by_key(|stem| (stem.len(), stem.clone()));
+    let mut turns: BTreeMap<String, usize> = BTreeMap::new();
+    let mut ranked: Vec<(usize, String)> = stems
+        .into_iter()
+        .map(|stem| {
+            let turn = turns.entry(worker(&stem)).or_default();
+            *turn += 1;
+            (if stem.starts_with("ask-") { 0 } else { *turn }, stem)
+        })
+        .collect();
+    ranked.sort();
+    ranked.truncate(LETTERS);
+    ranked.into_iter().map(|(_, stem)| stem).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_of_one_worker_does_not_hide_the_others() {
+        let flood = (1..=3 * LETTERS).map(|n| format!("a-{n}"));
+        let all: Vec<String> =
+            flood.chain((1..=5).flat_map(|n| [format!("z-{n}"), format!("ask-{n}")])).collect();
+        let chosen = fair(all);
+        assert_eq!(chosen.len(), LETTERS);
+        for n in 1..=5 {
+            assert!(chosen.contains(&format!("z-{n}")) && chosen.contains(&format!("ask-{n}")), "{n}");
+        }
+        assert!(chosen.contains(&"a-1".to_owned()) && !chosen.contains(&format!("a-{}", 3 * LETTERS)));
     }
 }

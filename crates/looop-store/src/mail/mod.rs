@@ -5,6 +5,7 @@
 //! there.
 
 mod ask;
+mod cache;
 mod claim;
 mod expense;
 mod folder;
@@ -17,6 +18,7 @@ mod shown;
 mod tell;
 
 pub use ask::{AskError, MOST_ASKS, NewAsk, Posted};
+pub(crate) use cache::LetterCache;
 pub use claim::{ClaimError, Claimed, Lease, MOST_CLAIMS, Unclaimed};
 pub use expense::{ExpenseError, MOST_EXPENSES};
 pub use folder::FolderBusy;

@@ -197,7 +197,7 @@ proptest! {
         let mut kept: Vec<Line> = Vec::new();
         for step in steps {
             match step {
-                0 => log.rotate(&ledger).unwrap(),
+                0 => drop(log.rotate(&ledger).unwrap()),
                 1 => {
                     drop(log);
                     let opened = profile.writer().open_log().unwrap();

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper that fails ends its test")]
 
 mod asks;
+mod bounds;
 mod broken;
 mod claims;
 mod crash;

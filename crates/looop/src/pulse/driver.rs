@@ -8,7 +8,7 @@ use std::time::Duration;
 use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId};
 use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::Alarm;
-use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::ledger::entry::{Cause, Line};
 use looop_core::ledger::undo::Undoable;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{BeatId, Plan};
@@ -154,14 +154,23 @@ impl Driver {
         if moved {
             self.events.push_back(Event::Woke(Cause::Followup));
         }
-        if self.log.is_full() {
-            self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?;
+        if self.log.is_full()
+            && let Some(left) = self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?
+        {
+            self.warn(&left.text());
         }
         Ok(())
     }
 
     fn append(&mut self, line: &Line) -> std::result::Result<(), Halt> {
-        self.log.append(line, needs_sync(line)).map_err(Halt::Log)?;
+        self.log.append(line, line.needs_sync()).map_err(|error| match error {
+            // It would be as long the next time.
+            AppendError::TooLong(_) => Halt::Other(halt_failure(Halt::Log(error))),
+            AppendError::Write(_)
+            | AppendError::Poisoned
+            | AppendError::Gap { .. }
+            | AppendError::Json(_) => Halt::Log(error),
+        })?;
         self.retry = None;
         // A verb that went away is not told any more.
         self.waiting.retain(|_, sender| sender.send(Said::Line(Box::new(line.clone()))).is_ok());
@@ -346,11 +355,4 @@ impl Driver {
 /// The zone that a decision names.
 fn zone_of(decision: &Value) -> Option<String> {
     decision.get("zone")?.as_str().map(str::to_owned)
-}
-
-/// What must be on the disk before anything follows. What was merely seen need not be.
-fn needs_sync(line: &Line) -> bool {
-    line.entries
-        .iter()
-        .any(|entry| !matches!(entry, Entry::Saw { .. } | Entry::Skipped { .. } | Entry::Flapping { .. }))
 }

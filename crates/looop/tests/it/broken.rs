@@ -67,7 +67,9 @@ impl Broken {
             Break::Binary => private(&[b"\xff\xfe\x00\x80".repeat(64), bytes].concat()),
             Break::Huge => {
                 private(&bytes);
-                fs::File::options().write(true).open(&path).unwrap().set_len(100 << 20).unwrap();
+                // A file of the log may be larger than any other.
+                let size = if file.starts_with("log/") { 200 << 20 } else { 100 << 20 };
+                fs::File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
             }
             Break::Fifo => make_fifo(&path),
             Break::Folder => {

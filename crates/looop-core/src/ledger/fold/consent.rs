@@ -99,4 +99,5 @@ fn lapsed(ledger: &mut Ledger, at: &Stamp, ask: &str, reason: &str) {
         let oldest = ledger.lapsed.iter().min_by_key(|(_, lapsed)| lapsed.at.wall).map(|(id, _)| id.clone());
         oldest.map(|id| ledger.lapsed.remove(&id));
     }
+    ledger.bound_moves();
 }
