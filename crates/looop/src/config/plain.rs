@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use looop_core::admit::names_agent;
-use looop_core::shell;
+use looop_core::shell::{self, Danger};
 
 /// Longest script that is read.
 const LONGEST: u64 = 256 << 10;
@@ -71,8 +71,10 @@ pub(crate) fn calls_no_model(command: &str) -> bool {
     if command.contains(['$', '`']) || names_model(&command) {
         return false;
     }
-    let programs = shell::screen(&command).programs;
-    !programs.is_empty() && programs.iter().all(|program| is_plain(program, &command))
+    let screening = shell::screen(&command);
+    // Without a program there are only words of the shell itself, if the text could be read.
+    let readable = !screening.programs.is_empty() || screening.danger() == Danger::Plain;
+    readable && screening.programs.iter().all(|program| is_plain(program, &command))
 }
 
 /// The command with the home folder in place.
@@ -172,6 +174,8 @@ mod tests {
             (format!("cat {{{{prompt_file}}}} && sh {plain}"), true),
             ("bash -c 'cat {{prompt_file}}; sleep 1'".to_owned(), true),
             ("cat {{prompt_file}}".to_owned(), true),
+            ("echo '{\"action\":\"noop\"}'".to_owned(), true),
+            ("eval x".to_owned(), false),
             (format!("bash {agent} {{{{prompt_file}}}}"), false),
             (format!("sh {curl} {{{{prompt_file}}}}"), false),
             (format!("sh {hidden} {{{{prompt_file}}}}"), false),

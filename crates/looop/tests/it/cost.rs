@@ -331,7 +331,7 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_cost_is_said() {
             "default = \"fake\"\n[runners.fake]\ntick = \"echo '{{\\\"action\\\":\\\"noop\\\"}}'\"\n{more}"
         )
     };
-    let profile = Profile::bare(LOOOP).config(&config(""));
+    let profile = Profile::bare(LOOOP).config(&config("cost = \"paid\"\n"));
     for _ in 0..3 {
         profile.beat().ok();
     }
@@ -341,6 +341,21 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_cost_is_said() {
     let profile = profile.config(&config("cost = \"free\"\n"));
     profile.beat().ok();
     assert_eq!(profile.ledger().runs, 4);
+}
+
+#[test]
+fn a_shell_script_that_decides_costs_nothing_unless_it_says_so() {
+    let profile = Profile::bare(LOOOP);
+    let script = profile.outside().join("decide.sh");
+    fs::write(&script, "grep -q nothing; echo '{\"action\":\"noop\"}'\n").expect("a script");
+    let tick = Value::from(format!("sh '{}'", script.display()));
+    let profile = profile.config(&format!("default = \"mine\"\n[runners.mine]\ntick = {tick}\n"));
+    for _ in 0..4 {
+        profile.beat().ok();
+    }
+    assert_eq!(profile.ledger().runs, 4, "no report is missing");
+    let spend = profile.run(&["status", "--json"]).ok().json()["spend"].clone();
+    assert_eq!(json!([spend["usd"], spend["unreported_usd"], spend["decides"]]), json!([0.0, 0.0, 4]));
 }
 
 #[test]

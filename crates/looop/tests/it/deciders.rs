@@ -246,7 +246,7 @@ fn decides_per_hour_are_capped() {
 /// A runner that cannot be metered, with a reservation of a dollar a decide.
 fn unmetered(cap: &str, tick: &str) -> Profile {
     Profile::bare(LOOOP).config(&format!(
-        "default = \"fake\"\nmax_daily_usd = {cap}\nmax_decide_usd = 1\n[runners.fake]\ntick = '''{tick}'''\n"
+        "default = \"fake\"\nmax_daily_usd = {cap}\nmax_decide_usd = 1\n[runners.fake]\ncost = \"paid\"\ntick = '''{tick}'''\n"
     ))
 }
 

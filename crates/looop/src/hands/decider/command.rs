@@ -7,7 +7,7 @@ use std::time::Duration;
 use looop_core::intake::{catalogue, stream};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::meter::limit::Limited;
-use looop_core::meter::{self, Meter, Micros};
+use looop_core::meter::{self, Meter, Metered, Micros};
 use looop_session::{Batch, BatchError, Done, Ended, Job, Keep, News, Order};
 use looop_store::run_folder;
 
@@ -17,7 +17,7 @@ use super::taken::{decision_file, taken};
 use super::watch::Watch;
 use super::{Desk, Failed, Receipt, Taken, jitter};
 use crate::clock;
-use crate::config::{Cost, CostMode, Fill, Runner, Template};
+use crate::config::{Cost, CostMode, Fill, Runner, Template, calls_no_model};
 use crate::hands::environ;
 
 /// Longest wait for the end of a limit within a decide; a longer one is the loop's.
@@ -90,8 +90,10 @@ fn run_once(desk: &Desk<'_>, tick: &Template, attempt: u64, receipt: &mut Receip
     let batch = start(desk, &job)?;
     let done = follow(batch, &mut watch);
     watch.finish();
-    if !done.as_ref().is_ok_and(|done| never_ran(&job, done)) {
-        receipt.add(watch.meter.clone().finish());
+    let metered = watch.meter.clone().finish();
+    let uncharged = done.as_ref().is_ok_and(|done| never_ran(&job, done) || is_plain(desk, tick, &metered));
+    if !uncharged {
+        receipt.add(metered);
     }
     let done = done?;
     let output = watch.text();
@@ -138,6 +140,13 @@ fn job(
 /// Dollars as a plain number.
 fn amount(usd: Micros) -> String {
     usd.to_string().replace('$', "")
+}
+
+/// Whether a command that calls no model, as far as its text tells, has ended without a word on what it used.
+fn is_plain(desk: &Desk<'_>, tick: &Template, metered: &Metered) -> bool {
+    let usage = metered.usage();
+    let silent = usage.usd.is_none() && usage.tokens() == 0;
+    silent && desk.runner.cost == Cost::ByFormat && calls_no_model(tick.as_str())
 }
 
 /// Whether it is certain that a job's program was never run, so that it cannot have cost anything.
