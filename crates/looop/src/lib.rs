@@ -11,3 +11,4 @@ mod hands;
 mod ops;
 mod pulse;
 mod setup;
+mod threads;

@@ -193,6 +193,11 @@ impl Engine {
         self.looks.is_empty() && self.is_still() && self.queue.is_empty()
     }
 
+    /// Whether a request waits for the move under way and was not begun.
+    pub fn is_queued(&self, id: RequestId) -> bool {
+        self.queue.iter().any(|(queued, _)| *queued == id)
+    }
+
     /// How many times the whole world was looked at.
     pub fn looked(&self) -> u64 {
         self.looked

@@ -20,6 +20,7 @@ pub const CHILD_VARIABLES: &[&str] = &[
     "LOOOP_KIND",
     "LOOOP_MARK",
     "LOOOP_MESSAGE",
+    "LOOOP_NO_THREAD",
     "LOOOP_REPORTS_DIR",
     "LOOOP_RESERVED_USD",
     "LOOOP_RUN_ID",

@@ -3,19 +3,21 @@
 use std::error::Error;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use looop_core::model::moves::{Move, one_line};
 use looop_core::model::outcome::{Outcome, Shell};
 use looop_core::model::plan::{Author, BeatId, Plan};
 use looop_core::model::rights::Rights;
-use looop_session::{Fence, Spec, Standing, host};
+use looop_session::{Fence, Launched, Spec, Standing, host};
 use looop_store::Reader;
 
 use super::{environ, labour, notify, sandbox};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
+use crate::threads;
 
 /// What is kept of a shell move's output.
 const OUTPUT_KEEP: u64 = 64 << 10;
@@ -40,23 +42,58 @@ pub(crate) fn start(
     let folder = folder(reader, session);
     let failed =
         |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
+    let waiter = {
+        let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+        let notice = is_notice(plan);
+        waiter("move", move |launched| {
+            let outcome = match ended(&reader, &session, launched.wait()) {
+                Ok(standing) => outcome(&reader, (&session, notice), standing),
+                Err(failure) => unknown(&session, &failure.error),
+            };
+            post(&sender, Message::Acted(beat, outcome));
+        })?
+    };
     let prepared = host::prepare(&folder, &spec).map_err(failed)?;
     let launched = host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)?;
-    let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-    let notice = is_notice(plan);
-    spawn("move", move || {
-        let outcome = match ended(&reader, &session, launched.wait()) {
-            Ok(standing) => outcome(&reader, (&session, notice), standing),
-            Err(failure) => unknown(&session, &failure.error),
-        };
-        post(&sender, Message::Acted(beat, outcome));
-    })
+    hand_over(&waiter, launched)
 }
 
-/// Starts a thread that waits for a child.
-pub(crate) fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
-    let started = std::thread::Builder::new().name(name.to_owned()).spawn(work);
-    started.map(drop).map_err(|error| Failure::new(format!("cannot start a thread: {error}")))
+/// Starts the thread that will wait for a host, before there is one: a host that nobody waits for would run, and its
+/// move would be taken for failed. If no host is handed over, the thread ends without a word.
+pub(super) fn waiter(
+    name: &str,
+    wait: impl FnOnce(Launched) + Send + 'static,
+) -> Result<mpsc::Sender<Launched>> {
+    let (sender, launched) = mpsc::channel();
+    threads::start(name, move || {
+        if let Ok(launched) = launched.recv() {
+            wait(launched);
+        }
+    })?;
+    Ok(sender)
+}
+
+/// Hands a host to the thread that waits for it.
+pub(super) fn hand_over(waiter: &mpsc::Sender<Launched>, launched: Launched) -> Result<()> {
+    waiter.send(launched).map_err(|_| Failure::new("the thread that waits for a host ended"))
+}
+
+/// What came of looking for a session that an earlier lock holder began.
+pub(crate) enum Adopted {
+    /// It is over, and what came of it was posted.
+    Settled,
+    /// It runs, and a thread waits for its end.
+    Waits,
+    /// It runs, and no thread could be started that waits for it.
+    NoThread(Failure),
+}
+
+/// Starts the thread that waits for a session of an earlier lock holder.
+pub(super) fn wait_for(name: &str, wait: impl FnOnce() + Send + 'static) -> Adopted {
+    match threads::start(name, wait) {
+        Ok(()) => Adopted::Waits,
+        Err(failure) => Adopted::NoThread(failure),
+    }
 }
 
 fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<Spec> {
@@ -91,33 +128,32 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     Ok(spec)
 }
 
-/// Finds out what became of a hosted move that an earlier lock holder began. Tells whether it still runs.
+/// Finds out what became of a hosted move that an earlier lock holder began.
 pub(crate) fn recover(
     reader: &Reader,
     (beat, plan, session): (BeatId, &Plan, &str),
     sender: &Poster,
-) -> Result<bool> {
+) -> Result<Adopted> {
     let folder = folder(reader, session);
     let notice = is_notice(plan);
     match stands(&folder, session)? {
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-            spawn("adopted", move || {
+            Ok(wait_for("adopted", move || {
                 let outcome = match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => outcome(&reader, (&session, notice), standing),
                     Err(failure) => unknown(&session, &failure.error),
                 };
                 post(&sender, Message::Acted(beat, outcome));
-            })?;
-            Ok(true)
+            }))
         }
         Standing::NeverRan => {
             post(sender, Message::ActNeverRan(beat));
-            Ok(false)
+            Ok(Adopted::Settled)
         }
         ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Acted(beat, outcome(reader, (session, notice), ended)));
-            Ok(false)
+            Ok(Adopted::Settled)
         }
     }
 }

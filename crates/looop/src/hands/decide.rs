@@ -1,12 +1,14 @@
 //! Decides: hosted children that leave a record.
 
+use std::sync::mpsc;
+
 use looop_core::engine::io::{DecideOrder, Record};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::model::plan::RunId;
 use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
-use super::act::{ended, folder, spawn, stands};
+use super::act::{Adopted, ended, folder, hand_over, stands, wait_for, waiter};
 use super::{decider, environ};
 use crate::clock;
 use crate::config::Config;
@@ -19,20 +21,16 @@ pub(super) const WORKERS: &str = "workers";
 /// Starts a decide; its record comes as a message, also where it could not be started.
 pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sender: &Poster) {
     let run = order.run;
-    let started = match launch(writer, config, order) {
-        Ok(launched) => watch(Reader::clone(writer), (run, order.session.clone()), launched, sender.clone()),
-        Err(failure) => return post(sender, Message::Decided(run, Box::new(uncalled(run, failure.error)))),
-    };
-    if let Err(failure) = started {
-        // It runs, and nobody waits for it: what it costs is not known.
-        let record = failed(run, FailureKind::Runner, failure.error);
-        post(sender, Message::Decided(run, Box::new(record)));
+    let begun = watch(Reader::clone(writer), (run, order.session.clone()), sender.clone())
+        .and_then(|waiter| hand_over(&waiter, launch(writer, config, order)?));
+    if let Err(failure) = begun {
+        post(sender, Message::Decided(run, Box::new(uncalled(run, failure.error))));
     }
 }
 
-/// Waits for a decide in the background.
-fn watch(reader: Reader, (run, session): (RunId, String), launched: Launched, sender: Poster) -> Result<()> {
-    spawn("decide", move || {
+/// Waits in the background for the decide that will be launched.
+fn watch(reader: Reader, (run, session): (RunId, String), sender: Poster) -> Result<mpsc::Sender<Launched>> {
+    waiter("decide", move |launched| {
         let record = match ended(&reader, &session, launched.wait()) {
             Ok(standing) => record(&reader, run, &standing),
             Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
@@ -73,28 +71,27 @@ fn launch(writer: &Writer, config: &Config, order: &DecideOrder) -> Result<Launc
     host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)
 }
 
-/// Waits for a decide that an earlier lock holder started, or finds what it left. Tells whether it still runs.
-pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster) -> Result<bool> {
+/// Waits for a decide that an earlier lock holder started, or finds what it left.
+pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster) -> Result<Adopted> {
     let folder = folder(reader, session);
     match stands(&folder, session)? {
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-            spawn("adopted", move || {
+            Ok(wait_for("adopted", move || {
                 let record = match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => record(&reader, run, &standing),
                     Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
                 };
                 post(&sender, Message::Decided(run, Box::new(record)));
-            })?;
-            Ok(true)
+            }))
         }
         Standing::NeverRan => {
             post(sender, Message::RunNeverRan(run));
-            Ok(false)
+            Ok(Adopted::Settled)
         }
         standing @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
             post(sender, Message::Decided(run, Box::new(record(reader, run, &standing))));
-            Ok(false)
+            Ok(Adopted::Settled)
         }
     }
 }

@@ -47,7 +47,9 @@ pub(crate) fn of_person(
     let mut env: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         // What is meant for one decide is not for those that it may lead to.
-        .filter(|(name, _)| name != "LOOOP_CRASH_AT" && name != super::decider::RESERVED)
+        .filter(|(name, _)| {
+            !["LOOOP_CRASH_AT", "LOOOP_NO_THREAD", super::decider::RESERVED].contains(&name.as_str())
+        })
         .collect();
     if let Some(file) = &config.env_file {
         env.extend(from_file(file)?);

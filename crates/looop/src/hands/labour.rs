@@ -1,6 +1,7 @@
 //! What the moves that touch workers do.
 
 use std::path::Path;
+use std::thread::ScopedJoinHandle;
 
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
@@ -16,6 +17,7 @@ use super::task::{Task, Told};
 use super::worker;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
+use crate::threads;
 
 /// How often live workers are looked for when all are to end.
 const ROUNDS: usize = 3;
@@ -53,8 +55,16 @@ fn end_all(reader: &Reader, session: &str, also: &[String]) -> Outcome {
     let problems: Vec<String> = std::thread::scope(|scope| {
         let end =
             |part: &[&str]| -> Vec<String> { part.iter().filter_map(|one| problem(reader, one)).collect() };
-        let ends: Vec<_> = all.chunks(share).map(|part| scope.spawn(move || end(part))).collect();
-        ends.into_iter().flat_map(|ending| ending.join().unwrap_or_default()).collect()
+        // What no thread can be started for is ended here.
+        let ends: Vec<_> = all
+            .chunks(share)
+            .map(|part| threads::scoped("ending", scope, move || end(part)).map_err(|_| end(part)))
+            .collect();
+        let join = |ending: std::result::Result<ScopedJoinHandle<'_, _>, _>| match ending {
+            Ok(ending) => ending.join().unwrap_or_default(),
+            Err(problems) => problems,
+        };
+        ends.into_iter().flat_map(join).collect()
     });
     if problems.is_empty() { Outcome::done() } else { Outcome::failed(problems.join("; ")) }
 }

@@ -7,6 +7,7 @@ use looop_core::engine::io::Request;
 use looop_core::world::fleet::{is_worker_id, worker_of};
 use looop_session::{Standing, Watched, host};
 use looop_store::Reader;
+use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 
 use super::Place;
@@ -46,7 +47,14 @@ pub(crate) fn down(place: &Place, keep_workers: bool) -> Result<Down> {
     let mut done = Down::default();
     let before = live(&reader)?;
     for _ in 0..AUDITS {
-        match submit::holder(place)? {
+        let holder = match submit::holder(place) {
+            Ok(holder) => holder,
+            Err(failure) => {
+                done.pulse = Some(signal_holder(&reader, keep_workers, failure)?);
+                continue;
+            }
+        };
+        match holder {
             Holder::Pulse(view) => {
                 end_holder(place, view.pid, keep_workers)?;
                 done.pulse = Some(view.pid);
@@ -115,6 +123,26 @@ pub(super) fn end_holder(place: &Place, pid: u32, keep_workers: bool) -> Result<
         std::thread::sleep(GAP);
     }
     Ok(())
+}
+
+/// Ends a holder that does not answer by a signal: one that has no thread or descriptor left still takes it. SIGHUP
+/// leaves the workers alone.
+fn signal_holder(reader: &Reader, keep_workers: bool, silent: Failure) -> Result<u32> {
+    let Lock::Held(Some(pid)) = lock(reader) else { return Err(silent) };
+    let failed = |error| Failure::new(format!("process {pid} cannot be watched: {error}"));
+    let Some(watched) = Watched::of(pid).map_err(failed)? else { return Ok(pid) };
+    let (signal, name) = if keep_workers { (Signal::HUP, "SIGHUP") } else { (Signal::TERM, "SIGTERM") };
+    let target = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let Some(target) = target.filter(|_| lock(reader) == Lock::Held(Some(pid))) else { return Err(silent) };
+    warn(&format!("process {pid} does not answer; it is sent {name}"));
+    kill_process(target, signal).map_err(|error| {
+        Failure::new(format!("process {pid} does not answer and cannot be sent {name}: {error}"))
+    })?;
+    if watched.wait(PATIENCE).map_err(failed)? {
+        return Ok(pid);
+    }
+    Err(Failure::new(format!("process {pid} does not answer, was sent {name} and still runs"))
+        .hint(format!("kill -9 {pid} ends it; the next one takes up what it leaves")))
 }
 
 /// Ends what a dead holder has left, as the lock holder. Somebody who is faster is asked at the next audit.

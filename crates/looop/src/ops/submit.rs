@@ -13,6 +13,7 @@ use super::{Place, reaches_the_loop};
 use crate::failure::{Failure, Result};
 use crate::pulse::client;
 use crate::pulse::open::{Manner, Taken, open};
+use crate::threads;
 
 /// How long a holder may take to begin or to cease serving.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -83,10 +84,10 @@ pub(super) fn holder(place: &Place) -> Result<Holder> {
 pub(super) fn heard(place: &Place, request: &Request) -> Result<Option<Reply>> {
     let (sender, signs) = channel();
     let (data, request) = (place.data.clone(), request.clone());
-    std::thread::spawn(move || {
+    threads::start("heard", move || {
         let reply = client::call(&data, &request, &mut |_| drop(sender.send(None)));
         drop(sender.send(Some(reply)));
-    });
+    })?;
     loop {
         match signs.recv_timeout(PATIENCE) {
             Ok(None) => {}

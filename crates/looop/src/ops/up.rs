@@ -23,6 +23,7 @@ use crate::hands::environ;
 use crate::pulse::client;
 use crate::pulse::open::open_failure;
 use crate::pulse::pulse_log::{self, PulseLog};
+use crate::threads;
 
 /// The exit code of a detached loop that found another one at work.
 pub(crate) const OTHER_RUNS: u8 = 75;
@@ -79,9 +80,9 @@ pub(crate) fn up(place: &Place, restart: bool, note: &mut dyn FnMut(&str)) -> Re
 fn first_look_of(place: &Place, view: &PulseView, note: &mut dyn FnMut(&str)) -> Result<Option<PulseView>> {
     let (sender, news) = channel();
     let data = place.data.clone();
-    std::thread::spawn(move || {
+    threads::start("seen", move || {
         drop(sender.send(client::call(&data, &Request::Pulse { seen: true }, &mut |_| {})));
-    });
+    })?;
     let what = format!("waiting for the first look of the pulse (process {})", view.pid);
     match awaited(&news, &what, note)? {
         Ok(Some(Reply::Pulse(seen))) if seen.loops => Ok(Some(seen)),
@@ -135,9 +136,14 @@ fn start(place: &Place, note: &mut dyn FnMut(&str)) -> Result<Option<PulseView>>
     let child = detach(&environ::image(), &args, Some(&environment(place)), Path::new("/"), output)
         .map_err(|error| Failure::new(format!("the pulse cannot be started: {error}")))?;
     let (pid, (sender, news)) = (child.pid(), channel());
-    watch_child(child, sender.clone());
+    let watched = watch_child(child, sender.clone());
     let data = place.data.clone();
-    std::thread::spawn(move || drop(sender.send(News::Seen(Box::new(first_look(&data, stale))))));
+    let looks =
+        || threads::start("seen", move || drop(sender.send(News::Seen(Box::new(first_look(&data, stale))))));
+    watched.and_then(|()| looks()).map_err(|failure| {
+        Failure::new(format!("process {pid} was started and cannot be watched: {}", failure.error))
+            .hint("looop status shows how it stands; looop down ends it")
+    })?;
     let what =
         format!("waiting for the first look at the world (process {pid}; looop log pulse -f shows it)");
     match awaited(&news, &what, note)? {
@@ -175,8 +181,8 @@ fn environment(place: &Place) -> Vec<(OsString, OsString)> {
     env
 }
 
-fn watch_child(mut child: Detached, sender: Sender<News>) {
-    std::thread::spawn(move || {
+fn watch_child(mut child: Detached, sender: Sender<News>) -> Result<()> {
+    threads::start("watch", move || {
         let news = loop {
             match child.wait(LOOK_AGAIN) {
                 Ok(Some(ended)) => break News::Ended(ended),
@@ -185,7 +191,7 @@ fn watch_child(mut child: Detached, sender: Sender<News>) {
             }
         };
         drop(sender.send(news));
-    });
+    })
 }
 
 /// Waits until a loop listens and has looked at the world.

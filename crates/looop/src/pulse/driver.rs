@@ -11,7 +11,7 @@ use looop_core::engine::wake::Alarm;
 use looop_core::ledger::entry::{Cause, Line};
 use looop_core::ledger::undo::Undoable;
 use looop_core::model::moves::Move;
-use looop_core::model::plan::{BeatId, Plan};
+use looop_core::model::plan::{BeatId, Plan, RunId};
 use looop_core::world::observation::{Docs, Observation, Scope};
 use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
@@ -58,6 +58,17 @@ pub(crate) struct Driver {
     pub(super) hosts: Vec<Launched>,
     /// Events of our own making, before the inbox.
     pub(super) events: VecDeque<Event>,
+    /// Messages that came while the log could not be written.
+    pub(super) deferred: VecDeque<Message>,
+    /// Effects for which no thread could be started, and when they are done, by the boot-time clock.
+    pub(super) postponed: Vec<(u64, Effect)>,
+    /// How often the log was opened again. A look that began before that is not taken in.
+    pub(super) epoch: u64,
+    /// The request whose step is not on the disk yet.
+    pub(super) stepping: Option<RequestId>,
+    /// The move and the decide whose end a thread of ours will report.
+    pub(super) begun: Option<BeatId>,
+    pub(super) awaited: Option<RunId>,
     /// Verbs that wait for a reply.
     pub(super) waiting: BTreeMap<u64, Sender<Said>>,
     pub(super) asked: u64,
@@ -85,8 +96,8 @@ pub(crate) struct Driver {
     pub(super) looked: Option<i64>,
     /// Who wants to know once the world has been looked at.
     pub(super) curious: Vec<Sender<Said>>,
-    /// Since when it is ending, by the boot-time clock.
-    pub(super) ending: Option<u64>,
+    /// Set once the loop is ending.
+    pub(super) ending: Option<Ending>,
     /// When the first of two interrupts came, by the boot-time clock.
     pub(super) interrupted: Option<u64>,
     /// When code was last released, by the boot-time clock.
@@ -99,9 +110,21 @@ pub(crate) struct Driver {
     pub(super) exited: Option<String>,
 }
 
-/// What stops a step: the log cannot be written (nothing was done), or something else failed.
+/// The loop is ending.
+pub(super) struct Ending {
+    /// Since when, by the boot-time clock.
+    pub(super) since: u64,
+    pub(super) keep_workers: bool,
+    /// Verbs that ended it.
+    pub(super) waiters: Vec<Sender<Said>>,
+}
+
+/// What stops a step: the log cannot be written, or something else failed.
 pub(super) enum Halt {
+    /// The step's entries could not be written. Nothing of the step was done.
     Log(AppendError),
+    /// The same for a step that only writes down what came of something: that was done.
+    Unrecorded(AppendError),
     Other(Failure),
 }
 
@@ -112,19 +135,20 @@ impl From<Failure> for Halt {
 }
 
 pub(super) fn halt_failure(halt: Halt) -> Failure {
-    match halt {
-        Halt::Log(AppendError::Write(error)) => {
-            let hint = if error.is_full() {
-                "make room on the disk, then run it again"
-            } else {
-                "looop doctor may tell more"
-            };
-            Failure::new(format!("the log cannot be written, so nothing was done: {}", error.text()))
-                .hint(hint)
-        }
-        Halt::Log(error) => Failure::new(format!("the log cannot be written, so nothing was done: {error}")),
-        Halt::Other(failure) => failure,
-    }
+    let (what, error) = match halt {
+        Halt::Log(error) => ("so nothing was done", error),
+        Halt::Unrecorded(error) => ("and what was done is recorded by the next looop", error),
+        Halt::Other(failure) => return failure,
+    };
+    let AppendError::Write(error) = error else {
+        return Failure::new(format!("the log cannot be written, {what}: {error}"));
+    };
+    let hint = if error.is_full() {
+        "make room on the disk, then run it again"
+    } else {
+        "looop doctor may tell more"
+    };
+    Failure::new(format!("the log cannot be written, {what}: {}", error.text())).hint(hint)
 }
 
 impl Driver {
@@ -144,33 +168,36 @@ impl Driver {
     pub(super) fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
         // After a move the loop looks again at once, as far as that costs nothing.
         let moved = self.manner.loops && matches!(event, Event::Acted(..));
+        self.stepping = if let Event::Asked(id, ..) = &event { Some(*id) } else { None };
+        let fact = is_fact(&event).then(|| event.clone());
+        let result = matches!(event, Event::Acted(..) | Event::Decided(..) | Event::Cleared(..));
         let effects = self.engine.step(event, &clock::now());
         for effect in effects {
-            if let Effect::Log(line) = &effect {
-                self.append(line)?;
+            if let Effect::Log(line) = &effect
+                && let Err(error) = self.append(line)
+            {
+                self.events.extend(fact);
+                let halt = if result { Halt::Unrecorded } else { Halt::Log };
+                // One that is too long would be as long the next time.
+                let lasts = matches!(error, AppendError::TooLong(_));
+                return Err(if lasts { Halt::Other(halt_failure(halt(error))) } else { halt(error) });
             }
             self.perform(effect)?;
         }
+        self.stepping = None;
         if moved {
             self.events.push_back(Event::Woke(Cause::Followup));
         }
         if self.log.is_full()
-            && let Some(left) = self.log.rotate(self.engine.ledger()).map_err(Halt::Log)?
+            && let Some(left) = self.log.rotate(self.engine.ledger()).map_err(Halt::Unrecorded)?
         {
             self.warn(&left.text());
         }
         Ok(())
     }
 
-    fn append(&mut self, line: &Line) -> std::result::Result<(), Halt> {
-        self.log.append(line, line.needs_sync()).map_err(|error| match error {
-            // It would be as long the next time.
-            AppendError::TooLong(_) => Halt::Other(halt_failure(Halt::Log(error))),
-            AppendError::Write(_)
-            | AppendError::Poisoned
-            | AppendError::Gap { .. }
-            | AppendError::Json(_) => Halt::Log(error),
-        })?;
+    fn append(&mut self, line: &Line) -> std::result::Result<(), AppendError> {
+        self.log.append(line, line.needs_sync())?;
         self.retry = None;
         // A verb that went away is not told any more.
         self.waiting.retain(|_, sender| sender.send(Said::Line(Box::new(line.clone()))).is_ok());
@@ -180,11 +207,20 @@ impl Driver {
         Ok(())
     }
 
+    /// Takes a message in and does all that comes of it.
     pub(super) fn receive(&mut self, message: Message) -> std::result::Result<(), Halt> {
+        self.take_in(message);
+        self.drain()
+    }
+
+    /// Takes a message in; what comes of it waits with the other events.
+    pub(super) fn take_in(&mut self, message: Message) {
         match message {
-            Message::Sensed(sensed) => {
+            Message::Sensed(sensed, epoch) => {
                 self.passes = self.passes.saturating_sub(1);
-                self.sensed(*sensed);
+                if epoch == self.epoch {
+                    self.sensed(*sensed);
+                }
                 if let Some(beat) = self.held.take() {
                     self.tried(beat, None);
                 }
@@ -194,11 +230,13 @@ impl Driver {
                 self.events.push_back(Event::Cleared(fleet, problems));
             }
             Message::Decided(run, record) => {
+                self.awaited.take_if(|awaited| *awaited == run);
                 let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
                 self.events.push_back(Event::Decided(run, record, Box::new(docs)));
             }
             Message::RunNeverRan(run) => self.events.push_back(Event::RunNeverRan(run)),
             Message::Acted(beat, outcome) => {
+                self.begun.take_if(|begun| *begun == beat);
                 self.events.push_back(Event::Acted(beat, outcome));
                 self.sweep();
             }
@@ -218,7 +256,6 @@ impl Driver {
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender, guest) => self.asked(*request, sender, &guest),
         }
-        self.drain()
     }
 
     /// Takes in what a pass saw.
@@ -272,8 +309,8 @@ impl Driver {
             self.curious.push(sender);
             return self.introduce(!seen);
         }
-        if let Request::Down { .. } = request {
-            self.brake();
+        if let Request::Down { keep_workers } = request {
+            self.brake(keep_workers).waiters.push(sender.clone());
         }
         self.asked += 1;
         self.waiting.insert(self.asked, sender);
@@ -349,6 +386,27 @@ impl Driver {
             docs.zones.insert(name.to_owned(), found);
         }
         docs
+    }
+}
+
+/// Whether an event says what was done and can be found out in no other way. It is kept until it is on the disk.
+pub(super) fn is_fact(event: &Event) -> bool {
+    match event {
+        Event::Seeded(_) | Event::Reaped(_) | Event::Pruned(..) | Event::Notified(..) => true,
+        Event::Opened(_)
+        | Event::Began { .. }
+        | Event::Woke(_)
+        | Event::Configured(_)
+        | Event::Sensed(_)
+        | Event::Blind(..)
+        | Event::Decided(..)
+        | Event::RunNeverRan(_)
+        | Event::Acted(..)
+        | Event::ActNeverRan(_)
+        | Event::RuleWritten(..)
+        | Event::Asked(..)
+        | Event::Cleared(..)
+        | Event::Stop { .. } => false,
     }
 }
 

@@ -7,7 +7,7 @@ use looop_core::admit::content;
 use looop_core::engine::io::{Effect, Event};
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
-use looop_core::model::plan::{Act, BeatId, Plan};
+use looop_core::model::plan::{Act, BeatId, Plan, RunId};
 use looop_core::notice::Notice;
 use looop_core::shown::Shown;
 use looop_core::world::observation::Scope;
@@ -17,28 +17,28 @@ use looop_store::Recovered;
 
 use super::driver::{Driver, Halt};
 use super::inbox::{Message, Said, post};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
+use crate::hands::act::Adopted;
 use crate::hands::notify::{self, Said as Told};
 use crate::hands::sense::{Open, Pass};
 use crate::hands::{act, decide, fleet, labour, rules, trial, upkeep};
+use crate::threads;
+
+/// How long an effect waits for which no thread could be started, in milliseconds.
+const POSTPONED: u64 = 1000;
 
 impl Driver {
     pub(super) fn perform(&mut self, effect: Effect) -> std::result::Result<(), Halt> {
         match effect {
             // The driver has appended it before.
             Effect::Log(_) => {}
-            Effect::Sense(scope, stale) => self.sense(scope, stale)?,
+            Effect::Sense(scope, stale) => self.sense(scope, stale),
             Effect::Snapshots(readings) => self.snapshots(&readings),
             Effect::Decide(order) => {
+                self.awaited = Some(order.run);
                 decide::start(&self.writer, &self.config, &order, &self.ear.poster());
             }
-            Effect::Adopt(run, session) => {
-                if decide::adopt(&self.reader, run, &session, &self.ear.poster())? {
-                    self.warn(&format!(
-                        "decide {run} of an earlier looop still runs; its decision will be taken"
-                    ));
-                }
-            }
+            Effect::Adopt(run, session) => self.adopt(run, &session)?,
             Effect::Act(beat, plan) => self.act(beat, plan),
             Effect::Recover(beat, plan) => self.recover(beat, plan)?,
             Effect::Journal(line) => self.journal(&line),
@@ -61,12 +61,12 @@ impl Driver {
                     self.warn(&format!("{letter}: {error}"));
                 }
             }
-            Effect::Freeze(session) => self.restrain(session, true)?,
-            Effect::Thaw(session) => self.restrain(session, false)?,
-            Effect::End(session) => self.end(&session)?,
-            Effect::Clear => self.clear()?,
+            Effect::Freeze(session) => self.restrain(session, true),
+            Effect::Thaw(session) => self.restrain(session, false),
+            Effect::End(session) => self.end(&session),
+            Effect::Clear => self.clear(),
             Effect::Reap => self.reap(),
-            Effect::Prune(id, sessions) => self.prune(id, sessions)?,
+            Effect::Prune(id, sessions) => self.prune(id, sessions),
             Effect::Notify(notice) => self.notify(*notice),
             Effect::Again(id, request) => self.ask(id, *request),
             Effect::Reply(id, reply) => {
@@ -87,7 +87,7 @@ impl Driver {
         let brakes = self.brakes.clone();
         let Notice { key, kind, id, message } = notice;
         let (told, of) = (Told { kind: kind.word().to_owned(), id, message }, key.clone());
-        let started = act::spawn("notify", move || {
+        let started = threads::start("notify", move || {
             let results = notify::send(reader.root(), &config, &told, &brakes);
             post(&sender, Message::Sent(of, results));
         });
@@ -119,7 +119,7 @@ impl Driver {
     }
 
     /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
-    fn sense(&mut self, scope: Scope, stale: BTreeSet<String>) -> Result<()> {
+    fn sense(&mut self, scope: Scope, stale: BTreeSet<String>) {
         let early = scope == Scope::Quick && self.engine.is_early();
         let open = Open { early, ..self.open(stale) };
         let fleet = fleet::look(&self.reader, &mut self.roll);
@@ -128,27 +128,32 @@ impl Driver {
         let pass = match Pass::begin(place, &self.config, (scope, &self.known), (fleet, &open)) {
             Ok(pass) => pass,
             Err(failure) => {
-                self.events.push_back(Event::Blind(failure.error, scope));
-                return Ok(());
+                return self.events.push_back(Event::Blind(failure.error, scope));
             }
         };
         let (reader, config, brakes) = (self.reader.clone(), self.config.clone(), self.brakes.clone());
         if pass.is_quiet() {
-            self.sensed(pass.run(&reader, &config, &brakes));
-            return Ok(());
+            return self.sensed(pass.run(&reader, &config, &brakes));
         }
-        let sender = self.ear.poster();
-        act::spawn("sense", move || {
-            post(&sender, Message::Sensed(Box::new(pass.run(&reader, &config, &brakes))));
-        })?;
-        self.passes += 1;
-        Ok(())
+        let (sender, epoch) = (self.ear.poster(), self.epoch);
+        let started = threads::start("sense", move || {
+            post(&sender, Message::Sensed(Box::new(pass.run(&reader, &config, &brakes)), epoch));
+        });
+        match started {
+            Ok(()) => self.passes += 1,
+            Err(failure) => self.events.push_back(Event::Blind(failure.error, scope)),
+        }
     }
 
     /// Ends all workers in the background.
-    fn clear(&mut self) -> Result<()> {
+    fn clear(&mut self) {
         let (reader, sender) = (self.reader.clone(), self.ear.poster());
-        act::spawn("clear", move || post(&sender, Message::Cleared(labour::clear(&reader))))
+        let started =
+            threads::start("clear", move || post(&sender, Message::Cleared(labour::clear(&reader))));
+        if started.is_err() {
+            // Nothing else is left to be done: the loop is ending.
+            post(&self.ear.poster(), Message::Cleared(labour::clear(&self.reader)));
+        }
     }
 
     fn snapshots(&mut self, readings: &BTreeMap<String, Reading>) {
@@ -181,8 +186,11 @@ impl Driver {
                 let session = session.clone();
                 let started =
                     act::start(&self.reader, &self.config, (beat, &plan, &session), &self.ear.poster());
-                if let Err(failure) = started {
-                    self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error)));
+                match started {
+                    Ok(()) => self.begun = Some(beat),
+                    Err(failure) => {
+                        self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error)));
+                    }
                 }
             }
             (Act::File { .. }, Move::WriteSensor { .. }) => self.try_sensor(beat, plan),
@@ -217,7 +225,7 @@ impl Driver {
         let brakes = self.brakes.clone();
         let (script, rights) = (content(&plan).unwrap_or_default(), plan.rights.clone());
         self.trying = Some((beat, plan));
-        let tried = act::spawn("trial", move || {
+        let tried = threads::start("trial", move || {
             let problem = trial::problem(&reader, &config, (&script, beat.0, &rights), &brakes);
             post(&sender, Message::Tried(beat, problem));
         });
@@ -242,12 +250,64 @@ impl Driver {
         }
     }
 
-    /// What became of a move that an earlier lock holder began.
+    /// Does an effect a moment later, because no thread could be started for it. A verb does not wait: what it leaves is
+    /// taken up by the next lock holder.
+    fn postpone(&mut self, effect: Effect, failure: Failure) -> Result<()> {
+        if !self.manner.loops {
+            return Err(failure);
+        }
+        self.warn(&failure.error);
+        self.postponed.push((crate::clock::up() + POSTPONED, effect));
+        Ok(())
+    }
+
+    /// Does what was postponed and is due.
+    pub(super) fn resume_postponed(&mut self) -> std::result::Result<(), Halt> {
+        let now = crate::clock::up();
+        while let Some(at) = self.postponed.iter().position(|(due, _)| *due <= now) {
+            let (_, effect) = self.postponed.swap_remove(at);
+            self.perform(effect)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a decide that is under way, or finds what an ended one left.
+    fn adopt(&mut self, run: RunId, session: &str) -> Result<()> {
+        // After the log was opened again: the thread that waits for it still does.
+        if self.awaited == Some(run) {
+            return Ok(());
+        }
+        match decide::adopt(&self.reader, run, session, &self.ear.poster())? {
+            Adopted::Settled => Ok(()),
+            Adopted::Waits => {
+                self.awaited = Some(run);
+                self.warn(&format!(
+                    "decide {run} of an earlier looop still runs; its decision will be taken"
+                ));
+                Ok(())
+            }
+            Adopted::NoThread(failure) => self.postpone(Effect::Adopt(run, session.to_owned()), failure),
+        }
+    }
+
+    /// What became of a move that an earlier lock holder began, or that was under way when the log was opened again.
     fn recover(&mut self, beat: BeatId, plan: Box<Plan>) -> Result<()> {
+        let trying = self.trying.as_ref().is_some_and(|(trying, _)| *trying == beat);
+        if trying || self.begun == Some(beat) {
+            // A thread of ours works on it, and says what came of it.
+            return Ok(());
+        }
         match &plan.act {
             Act::Hosted { session } => {
-                if act::recover(&self.reader, (beat, &plan, session), &self.ear.poster())? {
-                    self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
+                match act::recover(&self.reader, (beat, &plan, session), &self.ear.poster())? {
+                    Adopted::Settled => {}
+                    Adopted::Waits => {
+                        self.begun = Some(beat);
+                        self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
+                    }
+                    Adopted::NoThread(failure) => {
+                        return self.postpone(Effect::Recover(beat, plan), failure);
+                    }
                 }
             }
             Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. } => {
@@ -266,12 +326,14 @@ impl Driver {
     }
 
     /// Ends a hosted session in the background; whoever waits for it sees its end.
-    fn end(&mut self, session: &str) -> Result<()> {
+    fn end(&mut self, session: &str) {
         let folder = act::folder(&self.reader, session);
-        act::spawn("end", move || {
-            // The one who waits for the session reports what came of it.
-            drop(host::end(&folder));
-        })
+        let ours = folder.clone();
+        // The one who waits for the session reports what came of it.
+        if threads::start("end", move || drop(host::end(&folder))).is_err() {
+            // The loop is ending, and waits for nothing but this.
+            drop(host::end(&ours));
+        }
     }
 
     pub(super) fn sweep(&mut self) {

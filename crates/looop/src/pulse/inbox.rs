@@ -18,8 +18,8 @@ use crate::hands::sense::Sensed;
 
 /// What can reach the loop.
 pub(crate) enum Message {
-    /// The world was looked at.
-    Sensed(Box<Sensed>),
+    /// The world was looked at, in a look that began after this many reopenings of the log.
+    Sensed(Box<Sensed>, u64),
     /// A decide ended.
     Decided(RunId, Box<Record>),
     /// A decide that the log knows never ran.
@@ -51,6 +51,8 @@ pub(crate) enum Said {
     Taken,
     /// Its request was not begun, or can be made again without harm.
     Again,
+    /// Nobody answers its request, and why.
+    Failed(String),
     /// Something happened.
     Line(Box<Line>),
     /// Its request is over.
@@ -95,6 +97,14 @@ impl Inbox {
     }
 }
 
+impl Poster {
+    /// Has the loop look around, without a message.
+    pub(super) fn ring(&self) {
+        // A bell that is full of rings rings already.
+        drop((&*self.bell).write(&[1]));
+    }
+}
+
 impl AsFd for Inbox {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
@@ -105,7 +115,6 @@ impl AsFd for Inbox {
 /// nothing is lost by not being heard.
 pub(crate) fn post(poster: &Poster, message: Message) {
     if poster.sender.send(message).is_ok() {
-        // A bell that is full of rings rings already.
-        drop((&*poster.bell).write(&[1]));
+        poster.ring();
     }
 }

@@ -6,30 +6,24 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use looop_core::engine::io::{Event, Reply, Request};
-use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::{Alarm, Cadence, Ring};
 use looop_core::ledger::entry::{Cause, Line};
-use looop_core::model::plan::Act;
 use looop_core::time::Now;
-use looop_session::host;
-use looop_store::AppendError;
 
-use super::driver::{Driver, Halt, halt_failure};
+use super::driver::{Driver, Ending, Halt, halt_failure};
 use super::ear::Heard;
 use super::guest::Guest;
 use super::inbox::{Message, Said};
-use super::open::{lock_file, log_failure, setup_of};
+use super::open::{lock_file, setup_of};
 use super::show::{Doing, Show};
 use super::signals;
 use crate::clock;
 use crate::config::{self, Env, Loaded};
 use crate::failure::{Failure, Result};
-use crate::hands::{act, labour, sandbox};
+use crate::hands::sandbox;
 
-/// First wait for a log that cannot be written.
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-/// Longest wait between two tries of a log that cannot be written.
-const LONGEST_RETRY: Duration = Duration::from_mins(1);
+/// Beyond so many events of our own messages wait.
+const FEW: usize = 8;
 /// Within this many milliseconds a second interrupt means it.
 const TWICE: u64 = 3000;
 /// Within this many milliseconds all that is in flight must have ended.
@@ -67,7 +61,7 @@ impl Driver {
             }
             for said in replies.try_iter() {
                 match said {
-                    Said::Line(_) | Said::Taken | Said::Again => {}
+                    Said::Line(_) | Said::Taken | Said::Again | Said::Failed(_) => {}
                     Said::Reply(said) => reply = Some(*said),
                 }
             }
@@ -83,7 +77,7 @@ impl Driver {
             match self.ear.next(&self.control, &Alarm::default(), None)? {
                 Heard::Message(message) => self.receive(message).map_err(halt_failure)?,
                 Heard::Signal(signal) => self.stop(signals::name(signal), true),
-                Heard::Files(_) | Heard::Uprooted | Heard::Time | Heard::Stepped => {}
+                Heard::Files(_) | Heard::Deaf(_) | Heard::Uprooted | Heard::Time | Heard::Stepped => {}
             }
         }
     }
@@ -91,7 +85,7 @@ impl Driver {
     /// Runs the loop until it is ended.
     pub(crate) fn forever(mut self, (data, env): (&Path, &Env), show: &mut Show<'_>) -> Result<()> {
         if let Err(error) = self.ear.watch(data) {
-            self.warn(&format!("file events cannot be had ({error}); looking every few seconds instead"));
+            self.deaf(&error.to_string());
         }
         let (watcher, heard) = channel();
         self.watcher = Some(watcher);
@@ -103,7 +97,7 @@ impl Driver {
             }
             match turned {
                 Ok(()) => {}
-                Err(Halt::Log(error)) => self.reopen(&error)?,
+                Err(Halt::Log(error) | Halt::Unrecorded(error)) => self.reopen(&error)?,
                 Err(Halt::Other(failure)) => return Err(failure),
             }
             if self.exited.is_some() {
@@ -117,32 +111,50 @@ impl Driver {
     /// Lets go of the profile. No move is under way: whoever still waits wants a beat, and can ask the next holder,
     /// which finds the decide under way and waits for it.
     fn leave(self) {
-        let Self { ear, control, writer, waiting, brakes, .. } = self;
+        let Self { ear, control, writer, waiting, curious, brakes, ending, .. } = self;
         brakes.pull();
-        for sender in waiting.into_values() {
+        // Everybody whose request is still open is waited for, so nobody is forgotten here.
+        for sender in waiting.into_values().chain(curious) {
             drop(sender.send(Said::Again));
         }
-        drop(ear);
+        drop((ear, ending));
         control.leave();
         brakes.wait();
         drop(writer);
     }
 
-    /// One turn: what is at hand, then the next thing that happens.
+    /// One turn: one thing that is at hand, or else the next thing that happens. Signals and callers have their turn
+    /// between any two of them.
     fn turn(&mut self, place: (&Path, &Env), show: &mut Show<'_>) -> Step {
-        if !self.events.is_empty() {
+        self.give_up_waiting();
+        if let Some(event) = self.events.pop_front() {
+            if let Some(signal) = self.ear.aside(&self.control)? {
+                self.signalled(signal);
+            }
+            self.step(event)?;
+            // What one event leads to may never end, so that the inbox is not left for later.
+            if self.events.len() < FEW
+                && let Some(message) = self.ear.message()
+            {
+                self.take_in(message);
+            }
             // What comes of it is shown before anything is waited for.
-            return self.drain();
+            return Ok(());
+        }
+        if let Some(message) = self.deferred.pop_front() {
+            self.take_in(message);
+            return Ok(());
         }
         self.introduce(false);
         if self.exited.is_some() {
             return Ok(());
         }
         self.reap_hosts();
+        self.resume_postponed()?;
         let now = clock::now();
         if let Some(cause) = self.alarm.rings(&now) {
             self.alarm = Alarm::default();
-            return self.wake(cause, place);
+            return Ok(self.wake(cause, place)?);
         }
         self.alarm = self.engine.alarm(&self.cadence(), &now);
         self.release_code(&now);
@@ -151,18 +163,24 @@ impl Driver {
         }
         let doing = Doing::of(self.engine.ledger(), &now);
         self.spins = show.doing(doing.as_ref());
-        let most = self.spins.then_some(Show::PACE).into_iter().chain(self.left_to_end(now.up)?).min();
+        let most = self.spins.then_some(Show::PACE).into_iter().chain(self.left_to_end(now.up)?);
+        let postponed =
+            self.postponed.iter().map(|(due, _)| Duration::from_millis(due.saturating_sub(now.up)));
+        let chosen = self.interrupted.map(|at| Duration::from_millis((at + TWICE).saturating_sub(now.up)));
+        let most = most.chain(postponed).chain(chosen).min();
         match self.ear.next(&self.control, &self.alarm, most)? {
-            Heard::Message(message) => self.receive(message),
-            Heard::Signal(signal) => {
-                self.signalled(signal);
-                self.drain()
+            Heard::Message(message) => self.take_in(message),
+            Heard::Signal(signal) => self.signalled(signal),
+            Heard::Files(cause) => self.wake(cause, place)?,
+            Heard::Deaf(error) => {
+                self.deaf(&error);
+                self.wake(Cause::Files, place)?;
             }
-            Heard::Files(cause) => self.wake(cause, place),
-            Heard::Stepped => self.wake(Cause::Clock, place),
-            Heard::Uprooted => self.check_place(place.0).map_err(Halt::from),
-            Heard::Time => Ok(()),
+            Heard::Stepped => self.wake(Cause::Clock, place)?,
+            Heard::Uprooted => self.check_place(place.0)?,
+            Heard::Time => {}
         }
+        Ok(())
     }
 
     /// Releases the code that the last look needed where the next one is far away: it comes back from the file when it
@@ -178,8 +196,8 @@ impl Driver {
 
     /// What is left of the time in which everything must have ended, if the loop is ending.
     fn left_to_end(&self, up: u64) -> Result<Option<Duration>> {
-        let Some(since) = self.ending else { return Ok(None) };
-        match (since + END).checked_sub(up).filter(|left| *left > 0) {
+        let Some(ending) = &self.ending else { return Ok(None) };
+        match (ending.since + END).checked_sub(up).filter(|left| *left > 0) {
             Some(left) => Ok(Some(Duration::from_millis(left))),
             None => Err(Failure::new("not everything could be ended within 5 s")
                 .hint("the next looop takes up what is left; looop down ends it")),
@@ -191,6 +209,11 @@ impl Driver {
         Cadence { idle: config.interval, busy: config.busy_interval, active: config.active_interval }
     }
 
+    /// Says that files are looked at every now and then from here on.
+    fn deaf(&mut self, error: &str) {
+        self.warn(&format!("file events cannot be had ({error}); looking every few seconds instead"));
+    }
+
     /// Without events the files are looked at every now and then.
     fn peek(&mut self, up: u64) {
         let at = up + PEEK;
@@ -200,12 +223,12 @@ impl Driver {
         }
     }
 
-    fn wake(&mut self, cause: Cause, (data, env): (&Path, &Env)) -> Step {
+    fn wake(&mut self, cause: Cause, (data, env): (&Path, &Env)) -> Result<()> {
         self.check_place(data)?;
         self.reload(data, env);
         self.mend_journal();
         self.events.push_back(Event::Woke(cause));
-        self.drain()
+        Ok(())
     }
 
     /// A profile that was moved or removed takes its lock with it: somebody else may hold another one by now.
@@ -223,14 +246,17 @@ impl Driver {
         let by_hand =
             signal == signal_hook::consts::SIGINT && self.manner.terminal && !self.manner.keep_workers;
         let now = clock::up();
-        let again = self.interrupted.is_some_and(|at| now.saturating_sub(at) <= TWICE);
+        let again = self.interrupted.take().is_some();
         if by_hand && live > 0 && !again {
             self.interrupted = Some(now);
-            let (who, them) = if live == 1 { ("1 worker runs", "it") } else { ("workers run", "them") };
-            let count = if live == 1 { String::new() } else { format!("{live} ") };
+            let (who, them, keep) = if live == 1 {
+                ("1 worker is running".to_owned(), "it", "it keeps running")
+            } else {
+                (format!("{live} workers are running"), "them", "they keep running")
+            };
             self.warned.clear();
             return self.warn(&format!(
-                "{count}{who}; Ctrl-C again within 3 s ends {them} too (looop --keep-workers leaves them)"
+                "{who}: Ctrl-C again within 3 s ends {them} too, else the loop ends and {keep} (looop kill --all ends {them} later)"
             ));
         }
         // A terminal that was closed is an accident more often than a wish to lose the work of hours.
@@ -238,71 +264,26 @@ impl Driver {
         self.stop(signals::name(signal), self.manner.keep_workers || hung_up);
     }
 
+    /// After an interrupt that was not followed by a second one the loop ends alone.
+    fn give_up_waiting(&mut self) {
+        if self.interrupted.take_if(|at| clock::up() >= *at + TWICE).is_some() {
+            self.stop(signals::name(signal_hook::consts::SIGINT), true);
+        }
+    }
+
     /// Ends the loop: what is in flight, sensors included, and the workers unless they are kept.
     pub(super) fn stop(&mut self, reason: &str, keep_workers: bool) {
-        self.brake();
+        self.brake(keep_workers);
         self.events.push_back(Event::Stop { reason: reason.to_owned(), keep_workers });
     }
 
     /// From here on nothing new is begun, and there is not for ever time to end the rest.
-    pub(super) fn brake(&mut self) {
+    pub(super) fn brake(&mut self, keep_workers: bool) -> &mut Ending {
         self.brakes.pull();
-        self.ending.get_or_insert_with(clock::up);
-    }
-
-    /// After a failed append nothing acts: the log is opened again, with growing gaps, and said once.
-    fn reopen(&mut self, error: &AppendError) -> Result<()> {
-        if self.retry.is_none() {
-            let cause = if let AppendError::Write(error) = error { error.text() } else { error.to_string() };
-            self.warn(&format!("the log cannot be written ({cause}); trying again until it can"));
-        }
-        self.events.clear();
-        self.waiting.clear();
-        (self.trying, self.held) = (None, None);
-        self.alarm = Alarm::default();
-        loop {
-            // Signals still end the loop while it waits; everything else is found again after the replay.
-            let gap = self.retry.unwrap_or(FIRST_RETRY);
-            let until = clock::up() + u64::try_from(gap.as_millis()).unwrap_or(u64::MAX >> 1);
-            while let Some(left) = until.checked_sub(clock::up()).filter(|left| *left > 0) {
-                let left = Duration::from_millis(left);
-                if let Heard::Signal(signal) = self.ear.next(&self.control, &Alarm::default(), Some(left))? {
-                    self.cut_short(signal);
-                    return Ok(());
-                }
-            }
-            self.retry = Some((gap * 2).min(LONGEST_RETRY));
-            match self.log.reopen() {
-                Ok((ledger, _)) => {
-                    self.engine = Engine::new(ledger, setup_of(&self.config));
-                    self.opened();
-                    self.events.push_back(Event::Woke(Cause::Start));
-                    return Ok(());
-                }
-                Err(error) if error.is_passing() => {}
-                Err(error) => return Err(log_failure(&error)),
-            }
-        }
-    }
-
-    /// Ends what is in flight although nothing can be written down: whoever opens the log next finds out.
-    fn cut_short(&mut self, signal: i32) {
-        self.brakes.pull();
-        let ledger = self.engine.ledger();
-        let deciding = ledger.deciding.iter().map(|deciding| deciding.session.clone());
-        let acting = ledger.acting.iter().filter_map(|acting| {
-            if let Act::Hosted { session } = &acting.plan.act { Some(session.clone()) } else { None }
-        });
-        for session in deciding.chain(acting).collect::<Vec<_>>() {
-            // One that was never started has no folder.
-            drop(host::end(&act::folder(&self.reader, &session)));
-        }
-        if !self.manner.keep_workers && signal != signal_hook::consts::SIGHUP {
-            for problem in labour::clear(&self.reader) {
-                self.warn(&problem);
-            }
-        }
-        self.exited = Some(signals::name(signal).to_owned());
+        let begin = || Ending { since: clock::up(), keep_workers, waiters: Vec::new() };
+        let ending = self.ending.get_or_insert_with(begin);
+        ending.keep_workers &= keep_workers;
+        ending
     }
 
     /// Takes over a changed configuration. A broken one is said, and the last good one is kept.

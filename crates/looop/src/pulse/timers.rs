@@ -45,22 +45,24 @@ mod system {
             Ok(Self { boot, wall, armed: None })
         }
 
-        /// Arms both for an alarm.
-        pub(in crate::pulse) fn set(&mut self, alarm: &Alarm) -> io::Result<()> {
+        /// Arms both for an alarm. Says whether the clock was set since they were last read.
+        pub(in crate::pulse) fn set(&mut self, alarm: &Alarm) -> io::Result<bool> {
             let wanted = (alarm.up.as_ref().map(|ring| ring.at), alarm.wall.as_ref().map(|ring| ring.at));
             let (boot, wall) =
                 self.armed.map_or((true, true), |(up, wall)| (up != wanted.0, wall != wanted.1));
+            let mut stepped = false;
             if boot {
                 // A timer set to nothing is off; zero would be that, so the earliest time is one.
                 let at = wanted.0.map_or(0, |at| i64::try_from(at).unwrap_or(FAR).max(1));
-                timerfd_settime(&self.boot, TimerfdTimerFlags::ABSTIME, &spec(at))?;
+                stepped |= stepped_by(&timerfd_settime(&self.boot, TimerfdTimerFlags::ABSTIME, &spec(at)))?;
             }
             if wall {
                 let flags = TimerfdTimerFlags::ABSTIME | TimerfdTimerFlags::CANCEL_ON_SET;
-                timerfd_settime(&self.wall, flags, &spec(wanted.1.unwrap_or(FAR).max(1)))?;
+                let at = spec(wanted.1.unwrap_or(FAR).max(1));
+                stepped |= stepped_by(&timerfd_settime(&self.wall, flags, &at))?;
             }
             self.armed = Some(wanted);
-            Ok(())
+            Ok(stepped)
         }
 
         /// Takes what the timers have to say. They are armed anew next time.
@@ -78,6 +80,16 @@ mod system {
         /// The descriptors to wait for.
         pub(in crate::pulse) fn fds(&self) -> [BorrowedFd<'_>; 2] {
             [self.boot.as_fd(), self.wall.as_fd()]
+        }
+    }
+
+    /// Whether the clock was set, by what arming a timer said. The kernel reports a step that nobody has read yet as an
+    /// error, although the timer is armed.
+    pub(super) fn stepped_by<T>(set: &rustix::io::Result<T>) -> io::Result<bool> {
+        match set {
+            Ok(_) => Ok(false),
+            Err(Errno::CANCELED) => Ok(true),
+            Err(error) => Err((*error).into()),
         }
     }
 
@@ -103,8 +115,8 @@ mod system {
             Ok(Self)
         }
 
-        pub(in crate::pulse) fn set(&mut self, _alarm: &Alarm) -> io::Result<()> {
-            Ok(())
+        pub(in crate::pulse) fn set(&mut self, _alarm: &Alarm) -> io::Result<bool> {
+            Ok(false)
         }
 
         pub(in crate::pulse) fn take(&mut self) -> Rang {
@@ -153,6 +165,14 @@ mod tests {
             let now = clock::now();
             assert!(alarm.rings(&now).is_some(), "it never rings too early: {alarm:?}");
         }
+    }
+
+    #[test]
+    fn a_step_of_the_clock_is_no_error() {
+        use rustix::io::Errno;
+        assert!(!system::stepped_by(&Ok(())).unwrap());
+        assert!(system::stepped_by::<()>(&Err(Errno::CANCELED)).unwrap());
+        system::stepped_by::<()>(&Err(Errno::INVAL)).unwrap_err();
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The control socket's words: one JSON object a line, each with its version.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::io::{BufRead, Read, Write};
 
 use looop_core::engine::io::{Reply, Request};
 use looop_core::ledger::entry::Line;
@@ -40,19 +39,19 @@ pub(super) enum What {
     Line(Box<Line>),
     /// The request is over.
     Reply(Box<Reply>),
-    /// The request was not understood.
+    /// The request was not understood, or the log cannot be written; the text says what was done.
     Error(String),
 }
 
 /// Writes one line.
-pub(super) fn send(stream: &mut UnixStream, value: &impl Serialize) -> std::io::Result<()> {
+pub(super) fn send(stream: &mut impl Write, value: &impl Serialize) -> std::io::Result<()> {
     let mut bytes = serde_json::to_vec(value)?;
     bytes.push(b'\n');
     stream.write_all(&bytes)
 }
 
 /// Reads one line; `None` at the end of the stream.
-pub(super) fn receive<T: DeserializeOwned>(reader: &mut BufReader<UnixStream>) -> std::io::Result<Option<T>> {
+pub(super) fn receive<T: DeserializeOwned>(reader: &mut impl BufRead) -> std::io::Result<Option<T>> {
     let mut line = Vec::new();
     let read = reader.by_ref().take(MOST).read_until(b'\n', &mut line)?;
     if read == 0 {

@@ -15,23 +15,26 @@ use super::inbox::{Message, post};
 use crate::clock;
 use crate::failure::Result;
 use crate::hands::worker::Found;
-use crate::hands::{act, fleet, labour, worker};
+use crate::hands::{fleet, labour, worker};
+use crate::threads;
 
 impl Driver {
     /// Does what a worker move says; the outcome comes as a message.
     pub(super) fn act_on_worker(&mut self, beat: BeatId, plan: Box<Plan>) {
         let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
-        let begun = act::spawn("worker", move || {
+        let begun = threads::start("worker", move || {
             let (outcome, launched) = labour::perform(&reader, &config, &plan);
             post(&sender, Message::Worked(beat, outcome, launched));
         });
-        if let Err(failure) = begun {
-            self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error)));
+        match begun {
+            Ok(()) => self.begun = Some(beat),
+            Err(failure) => self.events.push_back(Event::Acted(beat, Outcome::failed(failure.error))),
         }
     }
 
     /// A worker move is over. A host that we launched is our child, and is reaped when it ends.
     pub(super) fn worked(&mut self, beat: BeatId, outcome: Outcome, launched: Option<Launched>) {
+        self.begun.take_if(|begun| *begun == beat);
         self.hosts.extend(launched);
         self.events.push_back(Event::Acted(beat, outcome));
     }
@@ -67,13 +70,17 @@ impl Driver {
     }
 
     /// Stops a worker, or lets it go on, in the background. To do it again does no harm.
-    pub(super) fn restrain(&mut self, session: String, stop: bool) -> Result<()> {
+    pub(super) fn restrain(&mut self, session: String, stop: bool) {
         let (reader, sender) = (self.reader.clone(), self.ear.poster());
-        self.sending += 1;
-        act::spawn("restrain", move || {
+        let started = threads::start("restrain", move || {
             let problem = labour::restrain(&reader, &session, stop).err().map(|failure| failure.error);
             post(&sender, Message::Restrained(problem));
-        })
+        });
+        match started {
+            Ok(()) => self.sending += 1,
+            // The next look finds it as it is, and tries again.
+            Err(failure) => self.warn(&failure.error),
+        }
     }
 
     /// What the files of their agents say that workers used. A quick look asks only about those that have ended.
@@ -122,9 +129,10 @@ impl Driver {
     }
 
     /// Removes what is kept of ended sessions.
-    pub(super) fn prune(&mut self, id: Option<RequestId>, sessions: Vec<String>) -> Result<()> {
+    pub(super) fn prune(&mut self, id: Option<RequestId>, sessions: Vec<String>) {
         let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
-        act::spawn("prune", move || {
+        let all = sessions.clone();
+        let started = threads::start("prune", move || {
             let (mut gone, mut kept) = (Vec::new(), Vec::new());
             for session in sessions {
                 match worker::remove(&reader, &config, &session) {
@@ -137,6 +145,10 @@ impl Driver {
                 }
             }
             post(&sender, Message::Pruned(id, gone, kept));
-        })
+        });
+        if let Err(failure) = started {
+            let kept = all.into_iter().map(|session| (session, failure.error.clone())).collect();
+            self.events.push_back(Event::Pruned(id, Vec::new(), kept));
+        }
     }
 }

@@ -261,7 +261,7 @@ fn a_pulse_that_does_not_answer_is_named() {
     signal(pid, Signal::STOP);
     let down = yard.run(&["down"]);
     signal(pid, Signal::CONT);
-    down.fails(1, &format!("process {pid} holds the profile and does not answer"));
+    down.fails(1, &format!("process {pid} does not answer, was sent SIGTERM and still runs"));
 }
 
 #[test]

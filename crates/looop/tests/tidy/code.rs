@@ -23,10 +23,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("config", &[]),
     ("failure", &[]),
-    ("hands", &["clock", "config", "failure"]),
-    ("ops", &["clock", "config", "failure", "hands", "pulse", "setup"]),
-    ("pulse", &["clock", "config", "failure", "hands", "setup"]),
+    ("hands", &["clock", "config", "failure", "threads"]),
+    ("ops", &["clock", "config", "failure", "hands", "pulse", "setup", "threads"]),
+    ("pulse", &["clock", "config", "failure", "hands", "setup", "threads"]),
     ("setup", &["config"]),
+    ("threads", &["failure"]),
 ];
 
 /// What goes beyond that, each for a reason that ARCHITECTURE.md gives: where, and what exactly.

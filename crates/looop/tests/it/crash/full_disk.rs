@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::mem::MaybeUninit;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
 
-use looop_sim::profile::Profile;
+use looop_sim::profile::{Profile, Ran, set_mode};
+use looop_sim::waiting::{Fifo, finish, within};
 use rustix::fs::inotify;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 
@@ -158,6 +159,127 @@ fn the_loop_rides_out_a_full_disk() {
     errors.read_to_string(&mut said).unwrap();
     assert!(pulse.wait().unwrap().success(), "{said}");
     assert_eq!(count(&said, "the log cannot be written"), 1, "{said}");
+    assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
+    invariants(profile);
+}
+
+/// A pulse on a small disk, its stderr, and what it said there so far.
+struct Running {
+    child: Child,
+    errors: BufReader<ChildStderr>,
+    said: String,
+}
+
+impl Running {
+    fn start(profile: &Profile) -> Self {
+        let mut command = profile.command::<&str>(&["--json"]);
+        command.env("LOOOP_INTERVAL", "3600").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("\"skipped\"")), "it ended before its first look");
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        Self { child, errors, said: String::new() }
+    }
+
+    /// Waits until it has said that the log cannot be written.
+    fn closed(&mut self) {
+        while !self.said.contains("the log cannot be written") {
+            assert_ne!(self.errors.read_line(&mut self.said).unwrap(), 0, "the loop ended: {}", self.said);
+        }
+    }
+
+    fn ended(mut self) {
+        self.errors.read_to_string(&mut self.said).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{}", self.said);
+    }
+}
+
+/// Verbs, until one fails because the log cannot be written.
+fn first_failure(profile: &Profile) -> Ran {
+    let mut verbs = ["pause", "resume"].iter().cycle().take(500).map(|verb| profile.run(&[verb]));
+    verbs.find(|ran| ran.code != 0).expect("the log could be written all the time")
+}
+
+/// A disk that is full in a loop that has a look and a move under way, with the two that wait for them.
+struct Caught {
+    small: SmallDisk,
+    pulse: Running,
+    verbs: [Child; 2],
+    gates: [Fifo; 2],
+}
+
+fn caught() -> Option<Caught> {
+    let small = SmallDisk::new()?;
+    let profile = &small.0;
+    let (here, gates) = (profile.fifo("here"), [profile.fifo("sensor"), profile.fifo("move")]);
+    let blocks = |gate: &Fifo| {
+        let (here, gate) = (here.path().display(), gate.path().display());
+        format!("echo there > '{here}'; read _ < '{gate}'")
+    };
+    // Only the first run of the sensor waits.
+    let once = profile.outside().join("once");
+    let script = format!(
+        "#!/bin/sh\nif rm '{}' 2>/dev/null; then {}; fi; echo 1\n",
+        once.display(),
+        blocks(&gates[0])
+    );
+    profile.write("sensors/s.sh", script);
+    set_mode(&profile.data().join("sensors/s.sh"), 0o700);
+    let mut pulse = Running::start(profile);
+    fs::write(&once, "").unwrap();
+    let beat = profile.start(&["beat"]);
+    assert_eq!(here.hear(), "there\n");
+    let run = profile.start(&["run", &format!("echo once >> ran; {}", blocks(&gates[1]))]);
+    assert_eq!(here.hear(), "there\n");
+    small.fill();
+    first_failure(profile).fails(1, "so nothing was done");
+    pulse.closed();
+    Some(Caught { small, pulse, verbs: [beat, run], gates })
+}
+
+#[test]
+fn what_ends_while_the_log_cannot_be_written_is_not_lost() {
+    let Some(Caught { small, pulse, verbs, gates }) = caught() else { return };
+    let profile = &small.0;
+    for verb in verbs {
+        let told = finish(verb);
+        assert_eq!(told.code, 1, "{told:?}");
+        assert!(told.stderr.contains("what was begun goes on"), "{told:?}");
+    }
+    for gate in gates {
+        gate.say("go\n");
+    }
+    let moved = profile.data().join("sessions/move~1");
+    within("the end of the move", move || looop_session::host::wait(&moved).unwrap());
+    small.free();
+    // None of these goes on before what was under way is settled.
+    let call = |args: &[&str]| finish(profile.start(args));
+    call(&["sensor", "write", "t", "#!/bin/sh\necho 2\n"]).ok();
+    call(&["run", "true"]).ok();
+    call(&["goal", "write", "g", "x"]).ok();
+    call(&["beat"]).ok();
+    assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
+    assert_eq!(finished(profile).len(), 4, "{:?}", finished(profile));
+    assert!(finished(profile).iter().all(|(_, outcome)| outcome.is_done()), "{:?}", finished(profile));
+    call(&["down"]).ok();
+    pulse.ended();
+    assert_eq!(profile.survivors(), Vec::<String>::new());
+    invariants(profile);
+}
+
+#[test]
+fn down_ends_a_loop_that_cannot_write() {
+    let Some(Caught { small, pulse, verbs, .. }) = caught() else { return };
+    let profile = &small.0;
+    finish(profile.start(&["down"])).ok();
+    pulse.ended();
+    for verb in verbs {
+        drop(finish(verb));
+    }
+    assert_eq!(profile.survivors(), Vec::<String>::new());
+    small.free();
+    quieted(profile);
     assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
     invariants(profile);
 }

@@ -5,6 +5,7 @@
 mod chaos;
 mod deciding;
 mod ending;
+mod faults;
 mod folders;
 mod looping;
 mod place;

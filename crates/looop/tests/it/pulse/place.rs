@@ -136,7 +136,7 @@ fn a_log_that_vanishes_is_not_written_into_the_void() {
     let looping = den.looped();
     fs::remove_dir_all(den.data().join("log")).unwrap();
     // Nothing is done that is not written down, and the verb is told so.
-    den.call(&["goal", "write", "a", "Do it."]).fails(1, "ended before it answered");
+    den.call(&["goal", "write", "a", "Do it."]).fails(1, "so nothing was done");
     looping.says("the log cannot be written");
     assert_eq!(den.file("goals/a.md"), None);
     let ran = looping.ends("TERM");

@@ -134,11 +134,25 @@ fn with_workers_the_first_interrupt_says_so_and_the_second_ends_them() {
     let mut terminal = Terminal::new(&den, &[]);
     terminal.sees("there are no goals");
     terminal.types("\x03");
-    terminal.sees("2 workers run; Ctrl-C again within 3 s ends them too");
+    terminal.sees("2 workers are running: Ctrl-C again within 3 s ends them too");
     terminal.types("\x03");
     let (code, screen) = terminal.left();
     assert_eq!(code, 0, "{screen}");
     den.no_survivors();
+}
+
+#[test]
+fn with_workers_one_interrupt_ends_the_loop_and_leaves_them() {
+    let den = Den::new();
+    den.call(&["worker", "start", "a", "--command", IDLE]).ok();
+    let mut terminal = Terminal::new(&den, &[]);
+    terminal.sees("there are no goals");
+    terminal.types("\x03");
+    terminal.sees("1 worker is running");
+    let (code, screen) = terminal.left();
+    assert_eq!(code, 0, "{screen}");
+    assert!(!screen.contains("--keep-workers"), "it can no longer be started in another way: {screen}");
+    assert_eq!(den.call(&["worker", "list", "--json"]).ok().json()[0]["alive"], true);
 }
 
 #[test]

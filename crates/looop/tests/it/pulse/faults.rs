@@ -1,0 +1,248 @@
+//! A kernel that refuses: threads, descriptors, watches, timers; and callers that are slow or silent.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+
+use looop_core::ledger::entry::Entry;
+use looop_sim::waiting::{finish, within};
+
+use super::looping::{Den, IDLE, Looping, TOUCHES};
+
+/// A loop in which a thread cannot be started.
+fn refusing(den: &Den, thread: &str) -> Looping {
+    Looping::start(den, &["--json"], &[("LOOOP_INTERVAL", "3600"), ("LOOOP_NO_THREAD", thread)])
+}
+
+#[test]
+fn a_move_that_nobody_could_wait_for_is_not_begun() {
+    let den = Den::new();
+    let mut looping = refusing(&den, "move");
+    looping.beat("start");
+    let run = ["run", "echo once >> ran"];
+    den.call(&run).fails(1, "cannot start a thread");
+    assert!(!den.data().join("sessions/move~1").exists());
+    den.call(&run).ok();
+    assert_eq!(den.file("ran").as_deref(), Some("once\n"));
+    looping.ends("TERM");
+}
+
+#[test]
+fn a_decide_that_nobody_could_wait_for_is_not_begun_and_costs_nothing() {
+    let den = Den::new();
+    let asked = den.beside("asked");
+    den.decided_by(&format!("echo asked >> '{asked}'; echo '{{\"action\":\"noop\"}}'"));
+    let mut looping = refusing(&den, "decide");
+    let failed = looping.event("failed");
+    assert!(failed.to_string().contains("cannot start a thread"), "{failed}");
+    assert!(!std::path::Path::new(&asked).exists());
+    let spent =
+        den.entries().iter().any(|entry| matches!(entry, Entry::Failed { spend, .. } if spend.usd > 0.0));
+    assert!(!spent, "{:?}", den.entries());
+    looping.ends("TERM");
+}
+
+#[test]
+fn a_look_that_cannot_be_begun_is_begun_later() {
+    let den = Den::new();
+    den.counted("s", "echo 1");
+    let mut looping = refusing(&den, "sense");
+    let skipped = looping.event("skipped");
+    assert!(skipped.to_string().contains("cannot start a thread"), "{skipped}");
+    assert_eq!(den.runs("s"), 0);
+    den.call(&["beat"]).ok();
+    assert_eq!(den.runs("s"), 1);
+    looping.ends("TERM");
+}
+
+#[test]
+fn what_an_earlier_loop_began_is_waited_for_as_soon_as_a_thread_can_be_had() {
+    let den = Den::new();
+    let (here, gate) = (den.fifo("here"), den.fifo("gate"));
+    let first = den.looped();
+    let line = format!(
+        "echo once >> ran; echo there > '{}'; read _ < '{}'",
+        here.path().display(),
+        gate.path().display()
+    );
+    let run = den.start(&["run", &line]);
+    assert_eq!(here.hear(), "there\n");
+    first.signal("KILL");
+    drop(finish(run));
+    let mut second = refusing(&den, "adopted");
+    second.says("cannot start a thread");
+    second.says("still runs; waiting for it");
+    gate.say("go\n");
+    second.event("finished");
+    assert_eq!(den.file("ran").as_deref(), Some("once\n"));
+    second.ends("TERM");
+}
+
+#[test]
+fn whatever_thread_is_refused_the_loop_goes_on_and_ends_in_order() {
+    let names =
+        ["request", "worker", "trial", "prune", "notify", "end", "clear", "ending", "upkeep", "meter"];
+    for name in names {
+        let den = Den::new();
+        den.write("config.toml", "notification = \"true\"\n");
+        den.write("goals/x.md", TOUCHES);
+        let mut looping = refusing(&den, name);
+        looping.event("finished");
+        for id in ["a", "b"] {
+            // Which of them is refused depends on the name.
+            drop(den.call(&["worker", "start", id, "--command", IDLE]));
+        }
+        drop(den.call(&["sensor", "write", "s", "#!/bin/sh\necho 1\n"]));
+        drop(den.call(&["prune"]));
+        drop(den.call(&["notify", "hello"]));
+        let here = den.fifo("here");
+        let run = den.start(&["run", &format!("echo there > '{}'; sleep 1000", here.path().display())]);
+        assert_eq!(here.hear(), "there\n");
+        let left = looping.ends("TERM");
+        assert!(!left.stderr.contains("panicked"), "{name}: {left:?}");
+        drop(finish(run));
+        den.no_survivors();
+    }
+}
+
+#[test]
+fn up_that_cannot_watch_says_so_and_what_it_started_can_be_ended() {
+    for name in ["heard", "seen", "watch"] {
+        let den = Den::new();
+        let mut command = den.command(&["up"]);
+        command.env("LOOOP_NO_THREAD", name);
+        let ran = command.output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(1), "{name}: {said}");
+        assert!(said.contains("cannot start a thread"), "{name}: {said}");
+        den.call(&["down"]).ok();
+        den.no_survivors();
+    }
+}
+
+#[test]
+fn down_ends_a_loop_that_can_serve_nobody() {
+    let den = Den::new();
+    den.call(&["worker", "start", "w", "--command", IDLE]).ok();
+    let mut looping = refusing(&den, "request:1+");
+    looping.beat("start");
+    let down = den.call(&["down"]).ok();
+    assert!(down.stderr.contains("it is sent SIGTERM"), "{down:?}");
+    looping.left().ok();
+    den.no_survivors();
+}
+
+/// A connection to the lock holder.
+fn connect(den: &Den) -> UnixStream {
+    UnixStream::connect(den.data().join("sock")).unwrap()
+}
+
+/// All that is still said on a connection.
+fn rest(mut stream: UnixStream) -> String {
+    within("the end of a connection", move || {
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        text
+    })
+}
+
+#[test]
+fn who_waits_for_the_first_look_is_sent_away_when_the_loop_ends() {
+    let den = Den::new();
+    let here = den.fifo("here");
+    den.sense("s", &format!("echo there > '{}'; sleep 1000", here.path().display()));
+    let looping = den.looping();
+    assert_eq!(here.hear(), "there\n");
+    let mut stream = connect(&den);
+    stream.write_all(b"{\"v\":1,\"request\":{\"do\":\"pulse\",\"seen\":true}}\n").unwrap();
+    let mut heard = [0; 64];
+    let count = stream.read(&mut heard).unwrap();
+    assert!(heard[..count].starts_with(b"{\"v\":1,\"heard\":"), "{:?}", String::from_utf8_lossy(&heard));
+    // It is taken after what came before it.
+    den.call(&["pause"]).ok();
+    looping.ends("TERM");
+    let said = rest(stream);
+    assert!(said.starts_with("{\"v\":1,\"leaving\":"), "{said:?}");
+}
+
+#[test]
+fn silent_callers_make_room_for_others() {
+    let den = Den::new();
+    let looping = den.looped();
+    let first = connect(&den);
+    (&first).write_all(b"{").unwrap();
+    // The first of those that say nothing has to go.
+    let others: Vec<UnixStream> = (0..200).map(|_| connect(&den)).collect();
+    assert_eq!(rest(first), "", "it was not heard, and not answered");
+    den.call(&["pause"]).ok();
+    drop(others);
+    looping.ends("TERM");
+}
+
+/// The loop under strace, which lets system calls fail. `None`: there is no strace.
+fn traced(den: &Den, faults: &[&str], trace: Option<&PathBuf>) -> Option<Looping> {
+    let found = std::process::Command::new("strace").arg("-V").output();
+    if found.is_err() {
+        assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "there is no strace");
+        return None;
+    }
+    // `-D`: the loop is our child, and strace a stranger.
+    let log = trace.cloned().unwrap_or_else(|| "/dev/null".into());
+    let mut args =
+        vec!["-D".to_owned(), "-qq".to_owned(), "-o".to_owned(), log.to_string_lossy().into_owned()];
+    args.extend(faults.iter().flat_map(|fault| ["-e".to_owned(), (*fault).to_owned()]));
+    args.extend([den.binary().to_string_lossy().into_owned(), "--json".to_owned()]);
+    Some(Looping::by(den, "strace", &args.iter().map(String::as_str).collect::<Vec<_>>()))
+}
+
+#[test]
+fn a_clock_that_is_set_between_two_looks_ends_nothing() {
+    let den = Den::new();
+    let faults = ["trace=timerfd_settime", "inject=timerfd_settime:error=ECANCELED:when=3+7"];
+    let Some(mut looping) = traced(&den, &faults, None) else { return };
+    looping.beat("start");
+    for n in 0..4 {
+        den.write(&format!("goals/{n}.md"), "Something.");
+        den.call(&["beat"]).ok();
+    }
+    looping.beat("clock");
+    looping.ends("TERM");
+}
+
+#[test]
+fn watches_that_run_out_later_are_done_without() {
+    let den = Den::new();
+    den.write("goals/y.md", "Nothing.");
+    // The first eleven are those of the start.
+    let faults = ["trace=inotify_add_watch", "inject=inotify_add_watch:error=ENOSPC:when=12+"];
+    let Some(mut looping) = traced(&den, &faults, None) else { return };
+    looping.beat("start");
+    let goals = den.data().join("goals");
+    fs::rename(&goals, den.data().join("elsewhere")).unwrap();
+    looping.says("file events cannot be had");
+    den.write("goals/x.md", TOUCHES);
+    looping.event("finished");
+    assert!(den.data().join("X").exists());
+    looping.ends("TERM");
+}
+
+#[test]
+fn a_caller_that_cannot_be_let_in_does_not_keep_the_loop_busy() {
+    let den = Den::new();
+    let trace = den.outside().join("trace");
+    let faults = ["trace=accept4", "inject=accept4:error=EMFILE"];
+    let Some(mut looping) = traced(&den, &faults, Some(&trace)) else { return };
+    looping.beat("start");
+    let waiting = connect(&den);
+    // Its messages and file events are served as ever.
+    for n in 0..10 {
+        let id = format!("g{n}");
+        den.write(&format!("goals/{id}.md"), format!("---\ncheck: test -e {id}\nrun: touch {id}\n---\n"));
+        looping.until(&id, |event| event["event"] == "finished");
+    }
+    looping.ends("TERM");
+    drop(waiting);
+    let tried = fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("EMFILE")).count();
+    assert!((1..2000).contains(&tried), "it tried {tried} times");
+}
