@@ -6,20 +6,24 @@ use clap::Args;
 use serde_json::json;
 
 use super::args::Json;
-use super::{body, print};
+use super::{body, print, warn};
 use crate::failure::{Failure, Result};
-use crate::ops::drive::Delivery;
+use crate::ops::drive::{Delivery, Typed};
 use crate::ops::{Place, session};
 
 /// Type a text into a worker's terminal and submit it
 ///
-/// Fails if the worker did not take it. With --json the offset is printed from which `looop expect --since` sees
-/// everything that came of it.
+/// The text is pasted as one piece where the program asked to be told of pastes, and typed as keys where it did not; an
+/// editor such as vim puts a paste into the file. With --keys it is typed as keys in any case. Fails if the worker did not
+/// take it. With --json the offset is printed from which `looop expect --since` sees everything that came of it.
 #[derive(Args, Debug)]
 pub(super) struct Send {
     /// Do not submit: type only
     #[arg(short = 'n', long)]
     no_submit: bool,
+    /// Press a key for each character, also where the program takes pastes
+    #[arg(short = 'k', long)]
+    keys: bool,
     #[command(flatten)]
     json: Json,
     /// Which worker or session
@@ -32,14 +36,25 @@ impl Send {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let target = session::find(place, &self.id)?;
         let text = body::body(&self.text, "text")?;
-        let sent = target.send(text.strip_suffix('\n').unwrap_or(&text), !self.no_submit)?;
-        if self.json.json {
-            let (name, delivery) = (&target.session, sent.delivery);
-            print::json(
-                &json!({"v": 1, "session": name, "at": sent.at, "delivery": delivery, "again": sent.again}),
-            )?;
-        }
+        let (text, submit) = (text.strip_suffix('\n').unwrap_or(&text), !self.no_submit);
+        let Typed { sent, pasted, full_screen } =
+            if self.keys { target.send_keys(text, submit)? } else { target.send(text, submit)? };
         let name = &target.session;
+        if self.json.json {
+            print::json(&json!({
+                "v": 1, "session": name, "at": sent.at, "delivery": sent.delivery, "again": sent.again,
+                "pasted": pasted, "full_screen": full_screen,
+            }))?;
+        }
+        match (full_screen, pasted) {
+            (true, true) => warn(&format!(
+                "{name} shows a full-screen program, and the text was pasted into it; looop send --keys types keys"
+            )),
+            (true, false) => {
+                warn(&format!("{name} shows a full-screen program, and the text was typed as keys"));
+            }
+            (false, _) => {}
+        }
         let not_taken = |what: &str| {
             Err(Failure::new(format!("{name} did not take the text: {what}"))
                 .hint(format!("looop shot {name} shows what it does; looop key {name} Enter submits again")))

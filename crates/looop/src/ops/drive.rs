@@ -13,6 +13,29 @@ use crate::hands::labour;
 pub(crate) use looop_session::client::{Attached, Frame, Sent};
 pub(crate) use looop_session::kernel::Delivery;
 
+/// So many keys are pressed for one text: there is a gap after each.
+const MOST_KEYS: usize = 200;
+
+/// What became of a text, and where it was typed.
+#[derive(Debug)]
+pub(crate) struct Typed {
+    pub(crate) sent: Sent,
+    /// Whether the program was told that it is a paste.
+    pub(crate) pasted: bool,
+    /// Whether the program has the whole screen, as an editor or a pager does.
+    pub(crate) full_screen: bool,
+}
+
+/// The name of the key that types a character.
+fn key_of(c: char) -> String {
+    match c {
+        '\n' => "Enter".to_owned(),
+        ' ' => "Space".to_owned(),
+        c if c.is_ascii_control() => format!("0x{:02x}", u32::from(c)),
+        c => c.to_string(),
+    }
+}
+
 /// A size from the command line, such as `100x30`.
 pub(crate) fn parse_size(text: &str) -> std::result::Result<Size, String> {
     let (cols, rows) = text.split_once(['x', 'X']).ok_or("write columns x rows, such as 100x30")?;
@@ -46,9 +69,27 @@ impl Target {
         }
     }
 
-    /// Types a text.
-    pub(crate) fn send(&self, text: &str, submit: bool) -> Result<Sent> {
-        self.client()?.send(None, text, submit).map_err(|error| self.failure(error))
+    /// Types a text: as one paste where the program asked to be told of pastes, else as keys.
+    pub(crate) fn send(&self, text: &str, submit: bool) -> Result<Typed> {
+        let mut client = self.client()?;
+        let shot = client.screen(false).map_err(|error| self.failure(error))?;
+        let sent = client.send(None, text, submit).map_err(|error| self.failure(error))?;
+        Ok(Typed { sent, pasted: shot.paste, full_screen: shot.alternate })
+    }
+
+    /// Presses the keys that a keyboard would send for a text, one after the other.
+    pub(crate) fn send_keys(&self, text: &str, submit: bool) -> Result<Typed> {
+        let mut keys: Vec<String> = text.chars().map(key_of).collect();
+        if keys.len() > MOST_KEYS {
+            return Err(Failure::usage(format!("{} characters are too many for --keys", keys.len()))
+                .hint(format!("--keys takes {MOST_KEYS}; looop send without it takes any")));
+        }
+        keys.extend(submit.then(|| "Enter".to_owned()));
+        let mut client = self.client()?;
+        let shot = client.screen(false).map_err(|error| self.failure(error))?;
+        let keyed = client.key(None, &keys).map_err(|error| self.failure(error))?;
+        let sent = Sent { at: keyed.at, delivery: Delivery::Typed, again: keyed.again };
+        Ok(Typed { sent, pasted: false, full_screen: shot.alternate })
     }
 
     /// Presses keys; says at which offset of the output.

@@ -129,3 +129,46 @@ fn a_flood_does_not_stop_who_waits() {
     assert_eq!(timed_out, Some(124));
     ground.run(&["kill", "w"]).ok();
 }
+
+/// A program that has the whole screen and says which bytes it is sent; `modes` turns modes of the terminal on.
+fn full_screen(modes: &str, count: usize) -> String {
+    format!(
+        "stty -echo raw; printf '\\033[?1049h{modes}ready'; dd bs=1 count={count} 2> /dev/null | od -An -c -w99; \
+         sleep 1000"
+    )
+}
+
+#[test]
+fn a_text_is_pasted_only_where_a_program_takes_pastes_and_a_full_screen_is_named() {
+    let ground = Ground::new();
+    let takes = "\\033[?2004h";
+    for (id, modes, args, seen, note) in [
+        ("typed", "", &["send", "typed", ":wq", "--json"][..], ": w q \\\\r", "typed as keys"),
+        (
+            "pasted",
+            takes,
+            &["send", "-n", "pasted", ":wq", "--json"],
+            "033 \\[ 2 0 0 ~ : w q",
+            "was pasted into it",
+        ),
+        ("keys", takes, &["send", "--keys", "keys", ":wq", "--json"], ": w q \\\\r", "typed as keys"),
+    ] {
+        let count = if id == "pasted" { 15 } else { 4 };
+        ground.worker(id, &full_screen(modes, count)).expect(id, "ready");
+        let sent = ground.run(args);
+        assert!(sent.stderr.contains("full-screen program") && sent.stderr.contains(note), "{sent:?}");
+        let json = sent.json();
+        assert_eq!(
+            (&json["full_screen"], &json["pasted"]),
+            (&true.into(), &(id == "pasted").into()),
+            "{json}"
+        );
+        ground.expect(id, &seen.replace(' ', " +"));
+        ground.run(&["kill", id]).ok();
+    }
+    ground.worker("plain", ANSWERS).expect("plain", "ready");
+    let sent = ground.run(&["send", "plain", "one", "--keys", "--json"]).ok();
+    assert_eq!((sent.stderr.as_str(), &sent.json()["full_screen"]), ("", &false.into()));
+    ground.expect("plain", "got <one>");
+    ground.run(&["send", "--keys", "plain", &"x".repeat(201)]).fails(2, "too many for --keys");
+}
