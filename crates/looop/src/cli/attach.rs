@@ -6,14 +6,16 @@ use clap::Args;
 
 use super::print;
 use super::viewer::{Left, Viewer};
+use crate::config::DetachKey;
 use crate::failure::{Failure, Result};
 use crate::ops::session::{self, Target};
 use crate::ops::{Place, worker_letters};
 
 /// Take over a worker's terminal; Ctrl-\ twice detaches, and the worker goes on
 ///
-/// Your terminal's size becomes the worker's. Several may be attached at once. If the worker ends while you are
-/// attached, the exit code is its own (128 + n for a signal).
+/// The key is `detach_key` of the configuration. Your terminal's size becomes the worker's, and your screen comes back
+/// when you leave. Several may be attached at once. If the worker ends while you are attached, the exit code is its own
+/// (128 + n for a signal).
 #[derive(Args, Debug)]
 pub(super) struct Attach {
     /// Which worker or session
@@ -24,7 +26,7 @@ impl Attach {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let target = session::find(place, &self.id)?;
         not_from_within(place, &target)?;
-        let viewer = Viewer::attach(&target, false)?;
+        let viewer = Viewer::attach(&target, detach_key(place), false)?;
         // Whoever attaches has seen the flag. A letter that cannot be written must not cost the terminal.
         let settled = worker_letters::attached(place, &target.session);
         let left = viewer.run();
@@ -32,6 +34,17 @@ impl Attach {
             super::warn(&failure.error);
         }
         leave(&target, left?)
+    }
+}
+
+/// The key that detaches. A configuration that does not load keeps nobody from looking at a worker.
+pub(super) fn detach_key(place: &Place) -> DetachKey {
+    match place.config() {
+        Ok(loaded) => loaded.config.detach_key,
+        Err(failure) => {
+            super::warn(&format!("{}; {} detaches", failure.error, DetachKey::default()));
+            DetachKey::default()
+        }
     }
 }
 
@@ -64,6 +77,7 @@ pub(super) fn leave(target: &Target, left: Left) -> Result<ExitCode> {
 }
 
 fn over(target: &Target, ended: &session::Ended) -> ExitCode {
-    print::say(&format!("{} has ended ({})", target.session, session::ended_text(ended)));
+    let (name, how) = (&target.session, session::ended_text(ended));
+    print::say(&format!("{name} has ended ({how}); looop shot {name} shows its last screen"));
     ExitCode::from(session::exit_code(ended))
 }

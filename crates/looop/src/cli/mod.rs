@@ -21,6 +21,7 @@ mod goal;
 mod help;
 mod hidden;
 mod init;
+mod inner_screen;
 mod journal;
 mod key;
 mod kill;

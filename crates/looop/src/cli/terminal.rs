@@ -17,13 +17,12 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use crate::failure::{Failure, Result};
 
-/// Undoes what a program in a terminal may have switched on: synchronised updates, the alternate screen, mouse reports,
-/// focus reports, bracketed paste, application keys, the enhanced keyboards, a scroll region, a hidden cursor, colours.
-/// Some of it moves the cursor, which in the end stands in a new line below all that was shown.
-const RESET: &[u8] =
-    b"\x1b[?2026l\x1b[?1049l\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\
+/// Undoes what a program in a terminal may have switched on: synchronised updates, mouse reports, focus reports,
+/// bracketed paste, application keys, the enhanced keyboards, a scroll region, a hidden cursor, colours. Some of it moves
+/// the cursor, so the person's own screen, and the cursor in it, come back last.
+const RESET: &[u8] = b"\x1b[?2026l\x1b[?9l\x1b[?1000l\x1b[?1001l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\
     \x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?1l\x1b>\x1b[<u\x1b[=0u\x1b[>4m\x1b[?6l\x1b[?7h\x1b[r\
-    \x1b[0 q\x1b[?25h\x1b[m\x1b(B\x0f\x1b[999;1H\r\n";
+    \x1b[0 q\x1b[?25h\x1b[m\x1b(B\x0f\x1b[?1049l";
 /// How long a terminal that takes nothing may hold up the end.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// So much may wait to be shown; then the session is not listened to, and repaints when it is again.
@@ -142,6 +141,9 @@ pub(super) fn make_raw() -> io::Result<()> {
     }
     Ok(())
 }
+
+/// What begins a screen that is not the person's own.
+pub(super) const ASIDE: &[u8] = b"\x1b[?1049h\x1b[H\x1b[2J";
 
 /// The session's screen is shown from here on.
 pub(super) fn begin() {

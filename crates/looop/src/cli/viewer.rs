@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::inner_screen::InnerScreen;
 use super::leaving::{Leaving, Typed};
 use super::terminal::{self, Asked, Terminal};
+use crate::config::DetachKey;
 use crate::failure::{Failure, Result};
 use crate::ops::drive::{self, Attached, Frame};
 use crate::ops::session::{Ended, Target};
@@ -40,7 +42,10 @@ pub(super) struct Viewer<'a> {
     attached: Attached,
     watch: bool,
     leaving: Leaving,
+    inner: InnerScreen,
     painted: bool,
+    /// The whole screen has to be shown anew, as its host knows it.
+    renew: bool,
     hint: Option<Hint>,
 }
 
@@ -48,7 +53,7 @@ pub(super) struct Viewer<'a> {
 struct Hint {
     row: u16,
     shown: Instant,
-    /// Something was printed since.
+    /// The row was not blank, or something was printed since.
     stale: bool,
 }
 
@@ -61,12 +66,13 @@ struct Ready {
 
 impl<'a> Viewer<'a> {
     /// Attaches the person's terminal, for typing or to watch only.
-    pub(super) fn attach(target: &'a Target, watch: bool) -> Result<Self> {
+    pub(super) fn attach(target: &'a Target, key: DetachKey, watch: bool) -> Result<Self> {
         let terminal = Terminal::open()?;
         let size = terminal.size().and_then(|(cols, rows)| drive::size(cols, rows)).unwrap_or_default();
         let attached = target.view((!watch).then_some(size))?;
-        let leaving = Leaving::default();
-        Ok(Self { target, terminal, attached, watch, leaving, painted: false, hint: None })
+        let (leaving, inner) = (Leaving::new(key), InnerScreen::default());
+        let (painted, renew, hint) = (false, false, None);
+        Ok(Self { target, terminal, attached, watch, leaving, inner, painted, renew, hint })
     }
 
     /// Runs until the viewer leaves or the session ends.
@@ -105,11 +111,31 @@ impl<'a> Viewer<'a> {
         if self.hint.as_ref().is_some_and(|hint| hint.shown + HINT <= now) {
             self.wipe_hint()?;
         }
-        if ready.heard {
+        let left = if ready.heard {
             self.attached.hear()?;
+            self.show_frames(now)?
+        } else {
+            None
+        };
+        if self.renew && left.is_none() && self.view_anew() {
+            // The first frames may have come with the answer.
             return self.show_frames(now);
         }
-        Ok(None)
+        Ok(left)
+    }
+
+    /// Asks the host for its whole screen, and for what follows it; says whether it gave that. What was typed goes out
+    /// first.
+    fn view_anew(&mut self) -> bool {
+        if self.attached.is_pending() {
+            return false;
+        }
+        self.renew = false;
+        let size = self.terminal.size().and_then(|(cols, rows)| drive::size(cols, rows)).unwrap_or_default();
+        // A host that ends just now says so on the line that we have.
+        let Ok(fresh) = self.target.view((!self.watch).then_some(size)) else { return false };
+        (self.attached, self.inner) = (fresh, InnerScreen::default());
+        true
     }
 
     /// Waits for keys, frames, signals and timers.
@@ -149,7 +175,10 @@ impl<'a> Viewer<'a> {
         for asked in self.terminal.asked() {
             match asked {
                 Asked::Leave(signal) => return Ok(Some(signal)),
-                Asked::GoOn => terminal::make_raw()?,
+                Asked::GoOn => {
+                    terminal::make_raw()?;
+                    self.renew = true;
+                }
                 Asked::Size => {}
             }
             let size = self.terminal.size().and_then(|(cols, rows)| drive::size(cols, rows));
@@ -194,7 +223,9 @@ impl<'a> Viewer<'a> {
             match frame {
                 Frame::Output(bytes) => {
                     self.age_hint(now)?;
-                    self.terminal.show(&bytes)?;
+                    let shown = self.inner.pass(&bytes);
+                    self.renew |= shown.left;
+                    self.terminal.show(&shown.bytes)?;
                 }
                 Frame::Repaint(bytes) => self.repaint(&bytes, now)?,
                 Frame::Size(_) => {}
@@ -205,23 +236,27 @@ impl<'a> Viewer<'a> {
         Ok((!self.attached.is_open()).then_some(Left::Gone))
     }
 
-    /// Shows a whole screen. What the terminal showed before the first one is moved up, out of sight but not lost.
+    /// Shows a whole screen, beside what the person's terminal showed. With the first one it says how to leave.
     fn repaint(&mut self, bytes: &[u8], now: Instant) -> io::Result<()> {
         self.hint = None;
         let (cols, rows) = self.terminal.size().unwrap_or((80, 24));
-        if std::mem::replace(&mut self.painted, true) {
-            return self.terminal.show(bytes);
+        let first = !std::mem::replace(&mut self.painted, true);
+        if first {
+            terminal::begin();
+            self.terminal.show(terminal::ASIDE)?;
         }
-        terminal::begin();
-        let away = format!("\x1b[{rows};1H{}", "\r\n".repeat(usize::from(rows)));
-        self.terminal.show(away.as_bytes())?;
-        self.terminal.show(bytes)?;
-        if drive::has_blank_row(bytes, cols, rows) {
-            let how = if self.watch { "q leaves" } else { "Ctrl-\\ twice detaches" };
+        let shown = InnerScreen::default().pass(bytes);
+        self.terminal.show(&shown.bytes)?;
+        if first {
+            let how = match (self.watch, self.leaving.key()) {
+                (true, _) => "q leaves".to_owned(),
+                (false, key) => format!("{key} twice detaches"),
+            };
             let text: String =
                 format!(" {} · {how} ", self.target.session).chars().take(usize::from(cols)).collect();
             self.terminal.show(format!("\x1b7\x1b[{rows};1H\x1b[0;7m{text}\x1b[0m\x1b8").as_bytes())?;
-            self.hint = Some(Hint { row: rows, shown: now, stale: false });
+            let stale = !drive::has_blank_row(bytes, cols, rows);
+            self.hint = Some(Hint { row: rows, shown: now, stale });
         }
         Ok(())
     }
@@ -236,12 +271,10 @@ impl<'a> Viewer<'a> {
         Ok(())
     }
 
-    /// Puts back what the hint covers: a blank row, or what the host says is there by now.
+    /// Puts back what the hint covers: a blank row, or the whole screen as its host knows it by now.
     fn wipe_hint(&mut self) -> io::Result<()> {
         let Some(hint) = self.hint.take() else { return Ok(()) };
-        let row = if hint.stale { drive::row(self.target, hint.row) } else { Some(String::new()) };
-        let Some(row_text) = row else { return Ok(()) };
-        let text = format!("\x1b7\x1b[{};1H\x1b[0m\x1b[2K{row_text}\x1b[0m\x1b8", hint.row);
-        self.terminal.show(text.as_bytes())
+        self.renew |= hint.stale;
+        self.terminal.show(format!("\x1b7\x1b[{};1H\x1b[0m\x1b[2K\x1b8", hint.row).as_bytes())
     }
 }

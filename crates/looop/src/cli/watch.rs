@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::attach::{leave, not_from_within};
+use super::attach::{detach_key, leave, not_from_within};
 use super::log::Log;
 use super::viewer::{Left, Viewer};
 use crate::failure::Result;
@@ -25,7 +25,7 @@ impl Watch {
             Shown::Pulse(_) => return Log::watching(&self.id).run(place),
         };
         not_from_within(place, &target)?;
-        match Viewer::attach(&target, true)?.run()? {
+        match Viewer::attach(&target, detach_key(place), true)?.run()? {
             // It was only watched: that it ended is no failure of the watching.
             left @ Left::Ended(_) => leave(&target, left).map(|_| ExitCode::SUCCESS),
             Left::Detached => Ok(ExitCode::SUCCESS),

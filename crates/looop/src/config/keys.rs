@@ -196,6 +196,13 @@ pub const KEYS: &[KeyDoc] = &[
         "shared daemons that ending a session leaves alone",
         |c, v| put(&mut c.spare, v.texts().map(|list| list.into_iter().map(str::to_owned).collect())),
     ),
+    top(
+        "detach_key",
+        Some("LOOOP_DETACH_KEY"),
+        r#""C-\\""#,
+        "pressed twice it detaches from a worker's terminal: Control and a letter or one of \\ ] ^ _",
+        |c, v| put(&mut c.detach_key, v.text().and_then(|text| text.parse().map_err(Complaint::BadValue))),
+    ),
     top("log_format", Some("LOOOP_LOG_FORMAT"), "\"human\"", "event lines: \"human\" or \"json\"", |c, v| {
         put(&mut c.log_format, v.one_of(&[("human", LogFormat::Human), ("json", LogFormat::Json)]))
     }),

@@ -9,6 +9,7 @@
 
 mod api;
 mod channel;
+mod detach_key;
 mod error;
 mod keys;
 mod layers;
@@ -33,6 +34,7 @@ mod tests;
 
 pub use api::{Api, KeySource};
 pub use channel::{Address, HttpChannel};
+pub use detach_key::DetachKey;
 pub use error::{ConfigError, Refusal};
 pub use keys::{KEYS, KeyDoc};
 pub use layers::{Env, Layer, Loaded, from_bytes};

@@ -6,6 +6,7 @@ use looop_core::meter::Prices;
 use looop_core::policy::Policy;
 
 use super::{
+    DetachKey,
     channel::HttpChannel,
     runner::{Runner, RunnerName},
     template::NotificationCommand,
@@ -54,6 +55,8 @@ pub struct Config {
     pub env_file: Option<PathBuf>,
     /// Names of shared daemons that a total kill leaves alone.
     pub spare: Vec<String>,
+    /// Detaches from a worker's terminal.
+    pub detach_key: DetachKey,
     /// How the event lines look.
     pub log_format: LogFormat,
     /// Deadline of a sensor.
@@ -193,6 +196,7 @@ impl Default for Config {
             prices: Prices::shipped(),
             env_file: None,
             spare: SPARE.map(str::to_owned).to_vec(),
+            detach_key: DetachKey::default(),
             log_format: LogFormat::Human,
             sensor_timeout: Some(minute),
             sensor_max_bytes: Some(8192),

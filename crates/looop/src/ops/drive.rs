@@ -184,10 +184,3 @@ pub(crate) fn has_blank_row(repaint: &[u8], cols: u16, rows: u16) -> bool {
     let Some(size) = size(cols, rows) else { return false };
     client::replayed(repaint, Some(size)).lines.last().is_some_and(String::is_empty)
 }
-
-/// A row of the session's screen with its colours, from 1.
-pub(crate) fn row(target: &Target, row: u16) -> Option<String> {
-    let seen = shot(target).ok()?;
-    let rows = seen.coloured();
-    rows.split('\n').nth(usize::from(row).checked_sub(1)?).map(str::to_owned)
-}

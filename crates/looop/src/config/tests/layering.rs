@@ -57,6 +57,7 @@ fn every_variable_beats_the_file() {
         assert_eq!(variable, format!("LOOOP_{}", doc.key.to_uppercase()));
         let (in_file, in_env) = match doc.key {
             "log_format" => ("\"human\"", "json"),
+            "detach_key" => ("\"C-q\"", "C-]"),
             "policy" => ("\"locked\"", "open"),
             _ => ("20000", "30000"),
         };

@@ -199,3 +199,52 @@ fn what_cannot_be_attached_is_refused_in_words() {
     person.sees("w~1 has ended (killed)");
     assert!(person.is_restored());
 }
+
+/// What a terminal of this size shows in the end that showed `before` and then all of this.
+fn ends_with(before: &str, shown: &str) -> Vec<String> {
+    let size = looop_session::Size { cols: 80, rows: 24 };
+    let shot = looop_session::client::replayed(format!("{before}{shown}").as_bytes(), Some(size));
+    shot.lines.into_iter().filter(|line| !line.is_empty()).collect()
+}
+
+/// The way out is shown also where the program has every row, and what the terminal showed comes back.
+#[test]
+fn the_way_out_is_shown_on_a_full_screen_and_the_own_screen_comes_back() {
+    let ground = Ground::new();
+    let full = "printf '\\033[?1049h\\033[2J\\033[999;1Hbottom row'; read -r _; printf '\\033[?1049l'; echo left; \
+                read -r _; printf '\\033[?1049h\\033c\\033[3Jagain'; cat";
+    ground.worker("w", full).expect("w", "bottom row");
+    let mut person = Person::at_terminal(&ground, &["attach", "w"], 80, 24);
+    person.sees("bottom row");
+    person.sees("w~1 · Ctrl-\\ twice detaches");
+    // The first key takes the hint away, and the row is shown again as it is.
+    person.types("x");
+    person.sees("bottom row");
+    person.types("\r");
+    person.sees("left");
+    person.types("\r");
+    person.sees("again");
+    person.types(&AWAY.repeat(2));
+    assert_eq!(person.leaves(), 0);
+    person.sees("detached from w~1");
+    is_reset(&person.all());
+    let lines = ends_with("precious\r\n$ looop attach w\r\n", &person.all());
+    assert_eq!(lines[..2], ["precious", "$ looop attach w"], "{lines:?}");
+    assert!(lines[2].starts_with("detached from w~1"), "{lines:?}");
+    assert_eq!(lines.len(), 3);
+}
+
+#[test]
+fn another_key_detaches_if_the_configuration_says_so() {
+    let ground = Ground::new();
+    ground.profile.write("config.toml", "detach_key = 'C-q'\n");
+    ground.worker("w", ANSWERS).expect("w", "ready");
+    let mut person = Person::at_terminal(&ground, &["attach", "w"], 80, 24);
+    person.sees("ready");
+    person.sees("w~1 · Ctrl-Q twice detaches");
+    person.types("\u{11}\u{11}");
+    assert_eq!(person.leaves(), 0);
+    person.sees("detached from w~1");
+    ground.profile.write("config.toml", "detach_key = 'C-c'\n");
+    assert!(ground.run(&["doctor"]).stdout.contains("detach_key"));
+}
