@@ -16,6 +16,9 @@ pub const FOLDERS: &[&str] = &[
     "undo.d",
     "reports",
     "scratch",
+    "box",
+    "box/scratch",
+    "box/reports",
     "asks",
     "answers",
     "tells",
@@ -40,6 +43,7 @@ const GITIGNORE: &str = "\
 /sessions/
 /snapshots/
 /scratch/
+/box/
 /undo.d/
 /mail.d/
 /shown/
@@ -65,6 +69,10 @@ impl Writer {
         let is_there = |path: &str| there.iter().any(|listed| listed.name.as_os_str() == path);
         let mut made = false;
         for folder in FOLDERS {
+            // Whoever confines something makes these anew where they were removed.
+            if folder.starts_with("box/") && is_there("box") {
+                continue;
+            }
             if !is_there(folder) && self.disk().stat(folder).is_absent() {
                 self.disk().make_dir(folder).map_err(failed(folder, "made"))?;
                 made = true;

@@ -13,7 +13,7 @@ use looop_core::model::rights::Rights;
 use looop_session::{Fence, Launched, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::{environ, labour, notify, sandbox};
+use super::{environ, labour, notify, outputs, sandbox};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
@@ -44,13 +44,13 @@ pub(crate) fn start(
         |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
     let waiter = {
         let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-        let notice = is_notice(plan);
+        let (notice, confined) = (is_notice(plan), !plan.rights.is_person());
         waiter("move", move |launched| {
             let outcome = match ended(&reader, &session, launched.wait()) {
                 Ok(standing) => outcome(&reader, (&session, notice), standing),
                 Err(failure) => unknown(&session, &failure.error),
             };
-            post(&sender, Message::Acted(beat, outcome));
+            post(&sender, Message::Acted(beat, brought(&reader, confined, outcome)));
         })?
     };
     let prepared = host::prepare(&folder, &spec).map_err(failed)?;
@@ -109,8 +109,12 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     } else {
         return Err(Failure::new(format!("{} cannot be run as a command", plan.action.action())));
     };
-    // A decider's command works in scratch; what a person wrote in the profile, like a Makefile.
+    // A decider's command works in the scratch folder of what is confined, one that was approved in that of what is not,
+    // and what a person wrote in the profile, like a Makefile.
     let cwd = match plan.author {
+        Author::Decider(_) if !is_notice(plan) && !plan.rights.is_person() => {
+            sandbox::workplace(data, config)?
+        }
         Author::Decider(_) | Author::Approved(_) if !is_notice(plan) => data.join("scratch"),
         Author::Decider(_) | Author::Approved(_) | Author::Builtin | Author::Person => data.to_owned(),
     };
@@ -135,7 +139,7 @@ pub(crate) fn recover(
     sender: &Poster,
 ) -> Result<Adopted> {
     let folder = folder(reader, session);
-    let notice = is_notice(plan);
+    let (notice, confined) = (is_notice(plan), !plan.rights.is_person());
     match stands(&folder, session)? {
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
@@ -144,7 +148,7 @@ pub(crate) fn recover(
                     Ok(standing) => outcome(&reader, (&session, notice), standing),
                     Err(failure) => unknown(&session, &failure.error),
                 };
-                post(&sender, Message::Acted(beat, outcome));
+                post(&sender, Message::Acted(beat, brought(&reader, confined, outcome)));
             }))
         }
         Standing::NeverRan => {
@@ -197,6 +201,18 @@ pub(super) fn ended(reader: &Reader, session: &str, waited: std::io::Result<Stan
         labour::sweep_lost(reader, session)?;
     }
     Ok(standing)
+}
+
+/// The outcome of a move, once what it made was copied to `reports/`.
+fn brought(reader: &Reader, confined: bool, outcome: Outcome) -> Outcome {
+    let refused = if confined { outputs::copy(reader.root()) } else { Vec::new() };
+    match outcome {
+        Outcome::Done { note: None, shell } if !refused.is_empty() => {
+            let note = format!("not copied to reports/: {}", one_line(&refused.join("; "), 300));
+            Outcome::Done { note: Some(note), shell }
+        }
+        outcome @ (Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Interrupted { .. }) => outcome,
+    }
 }
 
 /// Whether a move tells the person something.

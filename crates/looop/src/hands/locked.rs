@@ -92,6 +92,7 @@ impl Confined {
     pub(crate) fn adapt(&self, data: &Path, env: &mut Vec<(String, String)>) -> Result<()> {
         env.retain(|(name, _)| !DOORS.contains(&name.as_str()));
         env.push((VARIABLE.to_owned(), "1".to_owned()));
+        sandbox::own_reports(data, env)?;
         sandbox::own_temp(&self.means, data, env)
     }
 }

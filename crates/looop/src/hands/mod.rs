@@ -16,6 +16,7 @@ pub(crate) mod labour;
 pub(crate) mod locked;
 pub(crate) mod model;
 pub(crate) mod notify;
+pub(crate) mod outputs;
 pub(crate) mod policy;
 mod post;
 pub(crate) mod rules;

@@ -20,7 +20,7 @@ use looop_store::docs::{DocsCache, Sensor};
 
 use super::authored::Authored;
 use super::brakes::Brakes;
-use super::environ;
+use super::{environ, outputs};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -81,6 +81,8 @@ pub(crate) struct Pass {
     seen: Observation,
     tasks: Vec<Task>,
     jobs: Vec<Job>,
+    /// Whether confined code has left something that is to be copied.
+    copies: bool,
     now: Now,
 }
 
@@ -113,7 +115,8 @@ impl Pass {
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
         let seen = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
         let seen = Observation { scope, secret, early: open.early, ..seen };
-        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), now };
+        let copies = outputs::is_pending(reader.root());
+        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), copies, now };
         if open.early {
             return Ok(pass);
         }
@@ -211,12 +214,16 @@ impl Pass {
 
     /// Whether nothing is left to be run.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.jobs.is_empty()
+        self.jobs.is_empty() && !self.copies
     }
 
     /// Runs what is left.
     pub(crate) fn run(mut self, reader: &Reader, config: &Config, brakes: &Brakes) -> Sensed {
         let jobs = std::mem::take(&mut self.jobs);
+        // Checks look at what confined workers have made.
+        if self.copies {
+            drop(outputs::copy(reader.root()));
+        }
         let ran = if jobs.is_empty() { Ok(Vec::new()) } else { run(reader, config, jobs, brakes) };
         Sensed { pass: self, ran }
     }

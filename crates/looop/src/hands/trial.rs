@@ -8,7 +8,7 @@ use looop_core::model::rights::Rights;
 use looop_store::Reader;
 
 use super::brakes::Brakes;
-use super::sense;
+use super::{outputs, sense};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -32,8 +32,12 @@ fn tried(
     (script, beat, rights): (&[u8], u64, &Rights),
     brakes: &Brakes,
 ) -> Result<Option<String>> {
-    // What is confined writes to scratch: what runs with the person's rights is not tried there.
-    let room = if rights.is_person() { "sessions" } else { "scratch" };
+    // What is confined does not see the sessions, and cannot write to the box itself.
+    let room = if rights.is_person() { "sessions" } else { "box" };
+    if !rights.is_person() {
+        outputs::make(reader.root())
+            .map_err(|error| Failure::new(format!("box/ cannot be made: {error}")))?;
+    }
     let folder = reader.path(room).join(format!(".trial-{beat}"));
     // A crash may have left one behind.
     drop(std::fs::remove_dir_all(&folder));

@@ -45,14 +45,14 @@ fn tried(place: &Place, config: &Config, means: &Means) -> Finding {
             wrong("sandbox", format!("{word}: a confined command reached the network"), fix)
         }
         Ok(could) if !could.write_scratch => {
-            let fix = "let scratch/ in the profile be a folder of yours with mode 700";
-            wrong("sandbox", format!("{word}: a confined command could not write into scratch/"), fix)
+            let fix = "let box/ in the profile be a folder of yours with mode 700";
+            wrong("sandbox", format!("{word}: a confined command could not write into box/scratch/"), fix)
         }
         Ok(_) => {
             let net = if open { "" } else { ", and reached no network" };
             fine(
                 "sandbox",
-                format!("{word}: a trial wrote into scratch/ and nowhere else in the profile{net}"),
+                format!("{word}: a trial wrote into box/scratch/ and nowhere else in the profile{net}"),
             )
         }
     }
@@ -97,14 +97,14 @@ fn bwrap() -> Vec<Finding> {
         untried("sandbox", "bwrap: what deciders write, and workers that shall be, are confined"),
         untried(
             "sandbox",
-            "read-only: all but scratch/, reports/ and a private /tmp; a worker's letters and workspace",
+            "read-only: all but box/scratch/, box/reports/ and a private /tmp; a worker's letters and workspace",
         ),
         untried(
             "sandbox",
             "hidden: keys, tokens, browsers and histories in your home, /run, other sessions, sock, processes",
         ),
         untried("sandbox", "network: none but what is granted; a worker's is open"),
-        untried("sandbox", "not enforced: how much memory, time on a processor or disk in scratch/ is used"),
+        untried("sandbox", "not enforced: how much memory, time on a processor or disk in box/ is used"),
     ]
 }
 
@@ -127,7 +127,10 @@ fn landlock(version: u32) -> Vec<Finding> {
             "sandbox",
             format!("Landlock {version}: what deciders write, and workers that shall be, are confined{why}"),
         ),
-        untried("sandbox", "read-only: all but scratch/ and reports/; a worker's letters and workspace"),
+        untried(
+            "sandbox",
+            "read-only: all but box/scratch/ and box/reports/; a worker's letters and workspace",
+        ),
         untried(
             "sandbox",
             "hidden: what is in keys, tokens, browsers and histories of your home, /run, /tmp, other sessions",

@@ -201,7 +201,8 @@ fn decides(profile: &Profile) -> usize {
 
 /// All that must not change: everything but the broken path and what a beat writes.
 fn others(profile: &Profile, broken: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let moving = "log journal.md journal.md.1 snapshots lock sock runs sessions scratch mail.d asks answers";
+    let moving =
+        "log journal.md journal.md.1 snapshots lock sock runs sessions scratch box mail.d asks answers";
     let mut tree = profile.tree();
     tree.retain(|path, _| {
         let below = path.strip_prefix(profile.data()).unwrap();
@@ -218,7 +219,7 @@ fn differing(one: &BTreeMap<PathBuf, Vec<u8>>, two: &BTreeMap<PathBuf, Vec<u8>>)
 
 fn check(kind: &str, how: Break, profile: &Profile, file: &str) {
     let what = format!("{kind} {how:?}");
-    let (decided, moved) = (decides(profile), profile.file("scratch/moves"));
+    let (decided, moved) = (decides(profile), profile.file("box/scratch/moves"));
     let broken = Broken::new(profile, file, how);
     let before = others(profile, &broken.path);
     let name = Path::new(file).file_name().unwrap().to_str().unwrap();
@@ -235,7 +236,7 @@ fn check(kind: &str, how: Break, profile: &Profile, file: &str) {
         for ran in [&beat, &again] {
             assert!(ran.stdout.contains(name) || ran.stderr.contains(name), "{what}: not named: {ran:?}");
         }
-        assert_eq!(profile.file("scratch/moves"), moved, "{what}: something was decided");
+        assert_eq!(profile.file("box/scratch/moves"), moved, "{what}: something was decided");
     }
     if means == Means::Named {
         let later = call(profile, "status");
@@ -307,7 +308,10 @@ fn folders() {
                 [&beat.stdout, &beat.stderr, &status.stdout, &status.stderr].map(String::as_str).concat();
             assert!(said.contains(folder) && !said.contains("panicked"), "{what}: {said}");
             let seeing = ["goals", "sensors", "schedules", "log"].contains(&folder);
-            assert!(!seeing || profile.file("scratch/moves").is_none(), "{what}: decided half blind: {said}");
+            assert!(
+                !seeing || profile.file("box/scratch/moves").is_none(),
+                "{what}: decided half blind: {said}"
+            );
             assert_eq!(
                 differing(&others(&profile, &broken.path), &before),
                 [""; 0],
@@ -330,7 +334,7 @@ fn a_socket_of_any_kind_is_replaced() {
         call(&profile, "status").ok();
         call(&profile, "beat").ok();
         assert!(broken.aside.exists(), "{how:?}: what a link led to is left alone");
-        assert!(profile.file("scratch/moves").is_some(), "{how:?}");
+        assert!(profile.file("box/scratch/moves").is_some(), "{how:?}");
     }
     let profile = lived_in();
     profile.write("sock/inside", "a person's");
@@ -370,7 +374,7 @@ fn the_record_of_an_adopted_decide() {
         });
         let failed = failed.unwrap_or_else(|| panic!("{how:?}: {ran:?}"));
         assert!(failed.contains("runs/000001/record.json"), "{how:?}: {failed}");
-        assert_eq!(profile.file("scratch/moves"), None, "{how:?}");
+        assert_eq!(profile.file("box/scratch/moves"), None, "{how:?}");
         assert_eq!(looop_core::check::violations(&profile.lines()), Vec::<String>::new());
     }
 }
@@ -393,7 +397,7 @@ fn letters_with_odd_names_are_named_and_stop_nobody() {
     }
     let before = profile.tree();
     call(&profile, "beat").ok();
-    assert!(profile.file("scratch/moves").is_some(), "the beat goes on");
+    assert!(profile.file("box/scratch/moves").is_some(), "the beat goes on");
     let status = call(&profile, "status").ok().stdout;
     for folder in ["asks", "answers"] {
         for name in names {

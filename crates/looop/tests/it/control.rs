@@ -51,12 +51,12 @@ fn a_decision_that_comes_during_a_move_waits_for_it() {
     decision.say("{\"action\":\"run_shell\",\"cmd\":\"touch ran\"}");
     let decide = profile.data().join("sessions/decide~1");
     within("the end of the decide", move || looop_session::host::wait(&decide).expect("a session"));
-    assert!(!profile.data().join("scratch/ran").exists(), "one move at a time");
+    assert!(!profile.data().join("box/scratch/ran").exists(), "one move at a time");
 
     gate.say("through\n");
     assert_eq!(finish(run).ok().stdout, "through\n", "the verb is told of its own move");
     finish(beat).ok();
-    assert!(profile.data().join("scratch/ran").exists());
+    assert!(profile.data().join("box/scratch/ran").exists());
     assert_eq!(looop_core::check::violations(&profile.lines()), Vec::<String>::new());
     assert_eq!(journal(&profile).len(), 2, "{:?}", journal(&profile));
     no_survivors(&profile);
@@ -91,7 +91,7 @@ fn verbs_are_served_while_a_decide_is_under_way() {
 
     decision.say("{\"action\":\"run_shell\",\"cmd\":\"touch ran\"}");
     finish(beat).ok();
-    assert!(profile.data().join("scratch/ran").exists());
+    assert!(profile.data().join("box/scratch/ran").exists());
     no_survivors(&profile);
 }
 
@@ -126,7 +126,7 @@ fn an_edit_through_the_holder_overtakes_its_decide() {
     decision.say("{\"action\":\"run_shell\",\"cmd\":\"touch ran\"}");
     let beat = finish(beat).ok();
     assert!(beat.stdout.contains("PLAYBOOK.md changed while it was being decided"), "{beat:?}");
-    assert!(!profile.data().join("scratch/ran").exists());
+    assert!(!profile.data().join("box/scratch/ran").exists());
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn script(tick: &str) -> Profile {
 }
 
 fn ran(profile: &Profile) -> bool {
-    profile.data().join("scratch/ran").exists()
+    profile.data().join("box/scratch/ran").exists()
 }
 
 /// The decide failed with these words, nothing was carried out, and the loop backs off.

@@ -201,7 +201,7 @@ fn the_sandbox_is_tried_and_the_trial_leaves_nothing() {
     let before = profile.tree();
     let found = findings(&profile, &[], "sandbox");
     let could = found.iter().any(|found| {
-        found["state"].as_str().is_some_and(|state| state.contains("a trial wrote into scratch/"))
+        found["state"].as_str().is_some_and(|state| state.contains("a trial wrote into box/scratch/"))
     });
     let none =
         found.iter().any(|found| found["state"].as_str().is_some_and(|state| state.starts_with("none:")));

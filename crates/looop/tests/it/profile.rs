@@ -208,7 +208,7 @@ fn odd_and_long_folder_names_work() {
         assert!(profile.file("snapshots/sensor-s.json").is_some(), "{name}");
         let decided = profile.decider(&json!({"action": "run_shell", "cmd": "echo x >>decided"}));
         decided.beat().ok();
-        assert_eq!(decided.file("scratch/decided").as_deref(), Some("x\n"), "{name}");
+        assert_eq!(decided.file("box/scratch/decided").as_deref(), Some("x\n"), "{name}");
     }
 }
 

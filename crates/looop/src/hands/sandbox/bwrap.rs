@@ -108,6 +108,9 @@ fn mounts(words: &mut Vec<OsString>, plan: &Plan) {
             Sight::Hidden => words.extend(["--ro-bind".into(), "/dev/null".into(), here]),
         }
     }
+    for (place, own) in &plan.instead {
+        words.extend(["--bind".into(), own.clone().into_os_string(), place.clone().into_os_string()]);
+    }
     // What is bound below is in place by now, so that nothing can be put into an emptied folder.
     words.extend(emptied.into_iter().flat_map(|path| ["--remount-ro".into(), path.into()]));
 }
@@ -128,7 +131,7 @@ mod tests {
 
     /// The first way that works here, if one does.
     fn working() -> Option<Bwrap> {
-        let plan = Plan { paths: BTreeMap::new(), net: false, terminal: false };
+        let plan = Plan::default();
         let ways = Users::ALL.map(|users| Bwrap { program: PathBuf::from("bwrap"), users });
         ways.into_iter().find(|way| runs(&words(way, &plan), "true"))
     }
@@ -157,7 +160,7 @@ mod tests {
         .into();
         let root = root.display();
         for net in [false, true] {
-            let words = words(&bwrap, &Plan { paths: paths.clone(), net, terminal: false });
+            let words = words(&bwrap, &Plan { paths: paths.clone(), net, ..Plan::default() });
             let table = [
                 (format!("cat '{root}/keys/granted'"), true),
                 (format!("cat '{root}/keys/secret'"), false),

@@ -7,7 +7,7 @@ use super::means::Means;
 use super::plan::Plan;
 use super::{bwrap, plan};
 
-/// What something confined may do besides reading what is no secret and writing `scratch/` and `reports/`.
+/// What something confined may do besides reading what is no secret and writing `box/scratch/` and `box/reports/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Confine {
     /// Folders and files that it may write.

@@ -2,14 +2,14 @@
 
 use std::ffi::OsString;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use looop_core::model::rights::Granted;
 
 use super::{Means, means, of_granted, wrap};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
-use crate::hands::environ;
+use crate::hands::{environ, outputs};
 
 /// A command as it is started, and its complete environment.
 pub(crate) type Dressed = (Vec<OsString>, Vec<(String, String)>);
@@ -24,8 +24,33 @@ pub(crate) fn dress(
     let means = means(config).map_err(Failure::new)?;
     let mut env = environ::of_decider(data, config, granted, more)?;
     own_temp(&means, data, &mut env)?;
+    own_reports(data, &mut env)?;
     let argv = wrap(&means, &of_granted(config, granted), data, argv).map_err(Failure::new)?;
     Ok((argv, env))
+}
+
+/// The folder that a confined command works in. bubblewrap puts its own in the place of `scratch/`.
+pub(crate) fn workplace(data: &Path, config: &Config) -> Result<PathBuf> {
+    Ok(match means(config).map_err(Failure::new)? {
+        Means::Bwrap(_) => data.join("scratch"),
+        Means::Landlock(_) | Means::None => {
+            outputs::link_beside(data).map_err(|error| unmade(data, &error))?;
+            data.join(outputs::SCRATCH)
+        }
+    })
+}
+
+fn unmade(data: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(format!("{} cannot be made: {error}", data.join("box").display()))
+}
+
+/// Names the folder of what it makes, from which the loop copies.
+pub(crate) fn own_reports(data: &Path, env: &mut Vec<(String, String)>) -> Result<()> {
+    outputs::make(data).map_err(|error| unmade(data, &error))?;
+    env.retain(|(name, _)| name != "LOOOP_REPORTS_DIR");
+    let folder = data.join(outputs::REPORTS).to_string_lossy().into_owned();
+    env.push(("LOOOP_REPORTS_DIR".to_owned(), folder));
+    Ok(())
 }
 
 /// Names the folder for what is thrown away: one that only this command sees, where the means can make one.
@@ -34,7 +59,7 @@ pub(crate) fn own_temp(means: &Means, data: &Path, env: &mut Vec<(String, String
         Means::None => return Ok(()),
         Means::Bwrap(_) => Path::new("/tmp").to_owned(),
         Means::Landlock(_) => {
-            let folder = data.join("scratch/.tmp");
+            let folder = data.join(outputs::SCRATCH).join(".tmp");
             let made = std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&folder);
             made.map_err(|error| Failure::new(format!("{} cannot be made: {error}", folder.display())))?;
             folder

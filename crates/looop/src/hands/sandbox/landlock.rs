@@ -67,7 +67,7 @@ fn drop_powers() -> rustix::io::Result<()> {
 
 /// Whether it works, tried out in a thread that ends at once: a restriction is a thread's own.
 pub(super) fn probe() -> Result<u32, String> {
-    let plan = Plan { paths: std::collections::BTreeMap::new(), net: false, terminal: false };
+    let plan = Plan::default();
     let tried = std::thread::Builder::new().name("landlock".to_owned()).spawn(move || restrict(&plan));
     let tried = tried.map_err(|error| format!("a thread cannot be started: {error}"))?;
     tried.join().unwrap_or_else(|_| Err("the probe failed".to_owned()))
@@ -150,7 +150,7 @@ mod tests {
             (path("keys/granted"), Sight::Read),
             (path("open"), Sight::Write),
         ];
-        let plan = Plan { paths: paths.into(), net, terminal: false };
+        let plan = Plan { paths: paths.into(), net, ..Plan::default() };
         let root = root.to_owned();
         let tried = std::thread::spawn(move || {
             if restrict(&plan).is_err() {

@@ -85,7 +85,7 @@ fn probe_landlock() -> Result<u32, String> {
 /// Runs `true` in each of the ways, and takes the strictest that works.
 fn probe_bwrap() -> Result<Bwrap, String> {
     let program = on_path("bwrap").ok_or("bwrap is not on the PATH")?;
-    let plan = Plan { paths: [(PathBuf::from("/tmp"), Sight::Private)].into(), net: false, terminal: false };
+    let plan = Plan { paths: [(PathBuf::from("/tmp"), Sight::Private)].into(), ..Plan::default() };
     let ways = Users::ALL.map(|users| Bwrap { program: program.clone(), users });
     let argv = |bwrap: &Bwrap| -> Vec<OsString> {
         words(bwrap, &plan).into_iter().chain(["--".into(), "true".into()]).collect()

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::confine::Confine;
 use super::secrets;
-use crate::hands::environ;
+use crate::hands::{environ, outputs};
 
 /// What becomes of a path, and of all below it that has no word of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,10 +27,13 @@ pub(super) enum Sight {
 }
 
 /// A whole plan. What is not named can be read.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Plan {
     /// Parents come before what is in them.
     pub(super) paths: BTreeMap<PathBuf, Sight>,
+    /// What is found at a path instead of what is there, where the means can do that.
+    #[serde(default)]
+    pub(super) instead: BTreeMap<PathBuf, PathBuf>,
     /// Whether it reaches the network.
     pub(super) net: bool,
     /// Whether it keeps its terminal.
@@ -39,8 +42,9 @@ pub(super) struct Plan {
 
 /// What of a profile is never shown: the doors of the lock holder, the sessions of others, briefs.
 const DOORS: [&str; 4] = ["sock", "lock", "sessions", "runs"];
-/// What everything confined may write.
-const WRITABLE: [&str; 2] = ["scratch", "reports"];
+/// What everything confined may write, and where else it finds that, as far as the means can put it there: what the
+/// profile has in its place is left to those who are not confined.
+const WRITABLE: [(&str, &str); 2] = [(outputs::SCRATCH, "scratch"), (outputs::REPORTS, "reports")];
 /// Places where programs leave things for each other.
 const SHARED: [&str; 3] = ["/tmp", "/run", "/var/run"];
 /// Most entries of a profile that are shown.
@@ -58,6 +62,7 @@ pub(super) fn plan(confine: &Confine, data: &Path) -> Result<Plan, String> {
     let hidden =
         secrets::secrets().into_iter().chain(confine.hide.iter().filter_map(|path| path.canonicalize().ok()));
     paths.extend(hidden.map(|path| (path, Sight::Hidden)));
+    outputs::make(&data).map_err(|error| format!("{}: {error}", data.join("box").display()))?;
     profile(&mut paths, &data).map_err(|error| format!("{} cannot be read: {error}", data.display()))?;
     paths.extend(confine.read.iter().filter_map(|path| Some((path.canonicalize().ok()?, Sight::Read))));
     for path in &confine.write {
@@ -72,7 +77,9 @@ pub(super) fn plan(confine: &Confine, data: &Path) -> Result<Plan, String> {
     if let Some(bin) = environ::bin().filter(|bin| is_covered(&paths, bin)) {
         paths.insert(bin, Sight::Read);
     }
-    Ok(Plan { paths, net: confine.net, terminal: confine.session.is_some() })
+    let instead = WRITABLE.map(|(own, place)| (data.join(place), data.join(own)));
+    let instead = instead.into_iter().filter(|(place, _)| paths.contains_key(place)).collect();
+    Ok(Plan { paths, instead, net: confine.net, terminal: confine.session.is_some() })
 }
 
 /// What lies in a shared place and is needed all the same: a home, programs on the PATH, the names of servers.
@@ -111,8 +118,9 @@ fn profile(paths: &mut BTreeMap<PathBuf, Sight>, data: &Path) -> io::Result<()> 
         if !kind.is_dir() && !kind.is_file() {
             continue;
         }
-        paths.insert(entry.path(), if is(&WRITABLE) { Sight::Write } else { Sight::Read });
+        paths.insert(entry.path(), Sight::Read);
     }
+    paths.extend(WRITABLE.map(|(own, _)| (data.join(own), Sight::Write)));
     Ok(())
 }
 
@@ -142,8 +150,11 @@ mod tests {
         let sight = |name: &str| plan.paths.get(&data.join(name)).copied();
         let table = [
             ("", Some(Sight::Hidden)),
-            ("scratch", Some(Sight::Write)),
-            ("reports", Some(Sight::Write)),
+            ("scratch", Some(Sight::Read)),
+            ("reports", Some(Sight::Read)),
+            ("box", Some(Sight::Read)),
+            ("box/scratch", Some(Sight::Write)),
+            ("box/reports", Some(Sight::Write)),
             ("goals", Some(Sight::Read)),
             ("answers", Some(Sight::Read)),
             ("policy.toml", Some(Sight::Read)),

@@ -20,7 +20,7 @@ const OUTPUT: u64 = 4 << 10;
 
 /// Prints a word for each thing that it could do.
 const SCRIPT: &str = r#"
-(: > "scratch/$1" && rm -f "scratch/$1") 2>/dev/null && echo scratch
+(: > "box/scratch/$1" && rm -f "box/scratch/$1") 2>/dev/null && echo scratch
 (: > "$1") 2>/dev/null && echo profile
 (exec 3<> "/dev/tcp/127.0.0.1/$2") 2>/dev/null && echo network
 true
@@ -29,7 +29,7 @@ true
 /// What a confined command could do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Could {
-    /// Write into `scratch/`, as it may.
+    /// Write into `box/scratch/`, as it may.
     pub(crate) write_scratch: bool,
     /// Write into the profile, as it may not.
     pub(crate) write_profile: bool,

@@ -105,7 +105,7 @@ fn a_granted_program_sees_exactly_its_grant() {
             assert_eq!(output, expected, "{cmd}: {said}");
         } else if cmd.contains("prs") {
             assert!(
-                field.profile.file("scratch/prs").unwrap().starts_with("token\nconfig\n"),
+                field.profile.file("box/scratch/prs").unwrap().starts_with("token\nconfig\n"),
                 "{cmd}: {said}"
             );
         }

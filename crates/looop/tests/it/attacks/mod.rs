@@ -8,6 +8,7 @@ mod approvals;
 mod field;
 mod files;
 mod grants;
+mod links;
 mod person;
 mod races;
 mod repos;

@@ -13,7 +13,7 @@ fn plant(field: &Field, trap: &str) {
          git add -A && git -c user.email=a@b -c user.name=c commit -q -m x && {trap} && touch planted"
     );
     let said = field.shell(&make);
-    assert!(field.profile.file("scratch/r/planted").is_some(), "{trap}: {said}");
+    assert!(field.profile.file("box/scratch/r/planted").is_some(), "{trap}: {said}");
 }
 
 /// Traps, all of which a plain `git worktree add` walks into.
@@ -31,7 +31,7 @@ fn traps() -> Vec<String> {
             "{} && {}",
             hook("h/e"),
             setting("[include]\\n\\tpath = more\\n")
-                + " && printf '[filter \"x\"]\\n\\tsmudge = DATA/scratch/r/h/e; cat\\n' > .git/more"
+                + " && printf '[filter \"x\"]\\n\\tsmudge = DATA/box/scratch/r/h/e; cat\\n' > .git/more"
         ),
     ]
 }
@@ -42,7 +42,7 @@ fn what_a_planted_repository_runs_is_confined() {
     for trap in traps() {
         let field = Field::new("");
         plant(&field, &watch.fill(&field, &trap));
-        let repo = field.profile.data().join("scratch/r");
+        let repo = field.profile.data().join("box/scratch/r");
         let body = format!("---\nrepo: {}\n---\n# Evil\n", repo.display());
         let wrote = field.beat(&json!({"action": "write_goal", "id": "evil", "body": body}));
         assert!(wrote.contains("done"), "{trap}: {wrote}");
@@ -73,7 +73,8 @@ fn a_repository_that_a_person_names_is_used_as_ever() {
         ),
     );
     let repo = field.profile.outside().join("repo");
-    let moved = Command::new("cp").arg("-a").args([&field.profile.data().join("scratch/r"), &repo]).status();
+    let moved =
+        Command::new("cp").arg("-a").args([&field.profile.data().join("box/scratch/r"), &repo]).status();
     assert!(moved.is_ok_and(|status| status.success()));
     field.profile.write("goals/mine.md", format!("---\nrepo: {}\n---\n# Mine\n", repo.display()));
     let said = field.beat(&json!({"action": "start_worker", "id": "w", "prompt": "x", "goal": "mine"}));

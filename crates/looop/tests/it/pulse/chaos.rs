@@ -69,7 +69,7 @@ fn killed_after(den: &Den, round: u32, appends: usize) {
 
 fn lines(den: &Den, name: &str) -> Vec<String> {
     // What a decider's command writes is confined to the reports.
-    let confined = fs::read_to_string(den.data().join("reports").join(name));
+    let confined = fs::read_to_string(den.data().join("box/reports").join(name));
     let text = confined.or_else(|_| fs::read_to_string(den.beside(name))).unwrap_or_default();
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort_unstable();

@@ -99,7 +99,7 @@ fn an_edit_of_what_it_serves_overtakes_the_decision() {
         let again = looping.event("decide_started");
         assert_eq!((&again["run"], &again["forced"]), (&json!("000002"), &Value::Null));
         looping.ends("TERM");
-        assert!(!den.data().join("scratch/ran").exists(), "adopted: {adopted}");
+        assert!(!den.data().join("box/scratch/ran").exists(), "adopted: {adopted}");
         let acted = |entry: &Entry| matches!(entry, Entry::Intended { .. });
         assert!(!den.entries().iter().any(acted));
         den.no_survivors();

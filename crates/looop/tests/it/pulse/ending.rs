@@ -43,7 +43,7 @@ fn a_decide_ends_with_the_loop_and_what_it_says_later_is_not_used() {
         ends_clean(&den, looping, name);
         fs::remove_file(den.data().join("config.toml")).unwrap();
         den.looped().ends("TERM");
-        assert!(!den.data().join("scratch/ran").exists(), "{name}: a late decision was used");
+        assert!(!den.data().join("box/scratch/ran").exists(), "{name}: a late decision was used");
         assert_eq!(den.journal(), Vec::<String>::new());
     }
 }

@@ -26,7 +26,7 @@ fn wait(ground: &Ground, session: &str) {
 }
 
 fn report(ground: &Ground, name: &str) -> String {
-    ground.profile.file(&format!("reports/{name}")).unwrap_or_default()
+    ground.profile.file(&format!("box/reports/{name}")).unwrap_or_default()
 }
 
 const LETTERS: &str = r#"
@@ -41,8 +41,8 @@ say unclaim "$LOOOP_BIN" unclaim thing
 say cost "$LOOOP_BIN" cost record --usd 0.25
 say flag "$LOOOP_BIN" flag --reason "come here"
 say unflag "$LOOOP_BIN" unflag
-echo '{"action":"noop"}' > "$LOOOP_DATA_DIR/scratch/move.json"
-say propose "$LOOOP_BIN" propose "$LOOOP_DATA_DIR/scratch/move.json"
+echo '{"action":"noop"}' > "$LOOOP_REPORTS_DIR/../scratch/move.json"
+say propose "$LOOOP_BIN" propose "$LOOOP_REPORTS_DIR/../scratch/move.json"
 say goal "$LOOOP_BIN" goal show g
 say change "$LOOOP_BIN" goal write g changed
 say status "$LOOOP_BIN" status
