@@ -26,7 +26,7 @@ pub use disk::{Disk, Files, Stored};
 pub use error::StoreError;
 pub use journal::{JOURNAL, JOURNAL_GENERATIONS};
 pub use lock::{LockError, Writer};
-pub use log::{AppendError, Log, LogError, Repair};
+pub use log::{AppendError, Log, LogError, LogSize, Repair};
 pub use point::{POINTS, point};
 pub use runs::{RunFiles, run_folder};
 pub use snapshots::{SnapshotCache, Snapshots};

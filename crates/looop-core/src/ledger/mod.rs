@@ -4,5 +4,6 @@ mod bound;
 pub mod entry;
 pub mod fold;
 mod reasons;
+mod spend;
 pub mod state;
 pub mod undo;

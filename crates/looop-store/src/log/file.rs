@@ -131,6 +131,12 @@ impl LogFile {
         self.body as u64
     }
 
+    /// Length of the longest line after the snapshot.
+    pub(super) fn longest(&self) -> u64 {
+        let lines = self.bytes[self.body..self.end].split_inclusive(|b| *b == b'\n');
+        lines.map(|line| line.len() as u64).max().unwrap_or(0)
+    }
+
     /// Length of the whole lines.
     pub(super) fn whole(&self) -> u64 {
         self.end as u64

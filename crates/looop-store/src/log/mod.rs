@@ -10,10 +10,12 @@ mod file;
 mod frame;
 mod history;
 mod open;
+mod size;
 mod tail;
 mod writer;
 
 pub use error::{AppendError, LogError};
 pub use open::Repair;
+pub use size::LogSize;
 pub use tail::LogTail;
 pub use writer::{LOG_FILE_SIZE, LOG_FILES_KEPT, Log};

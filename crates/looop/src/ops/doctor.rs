@@ -6,8 +6,8 @@ use looop_core::engine::io::PulseView;
 use looop_core::model::goal;
 use looop_core::time::minute_text;
 use looop_core::world::observation::{Docs, ScheduleDoc};
-use looop_store::Reader;
 use looop_store::docs::DocsCache;
+use looop_store::{LogSize, Reader};
 use serde::Serialize;
 
 use self::deciders::Subject;
@@ -92,6 +92,30 @@ fn config(place: &Place, findings: &mut Vec<Finding>) {
     }
 }
 
+/// The log, which is whole, and how near it is to its bounds.
+fn log_size(reader: &Reader, appends: u64) -> Finding {
+    let Ok(Some(size)) = reader.log_size() else { return fine("log", format!("{appends} appends, whole")) };
+    let near = size.near();
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    if near.is_empty() {
+        let LogSize { file, snapshot, line, total, .. } = size;
+        let kib = |bytes: u64| bytes.div_ceil(1 << 10);
+        let newest = format!(
+            "the newest file has {} KiB (snapshot {}, longest line {})",
+            kib(file),
+            kib(snapshot),
+            kib(line)
+        );
+        return fine("log", format!("{appends} appends, whole; {newest}, all files {} MiB", mib(total)));
+    }
+    let near: Vec<String> = near
+        .into_iter()
+        .map(|(what, size, most)| format!("{what} has {} of at most {} MiB", mib(size), mib(most)))
+        .collect();
+    let fix = "answer or dismiss what looop asks shows, archive goals, looop prune";
+    wrong("log", format!("{}: {}", size.path, near.join(", ")), fix)
+}
+
 /// What is called: deciders, workers and channels.
 fn calls(place: &Place, reader: &Reader, notify: bool, findings: &mut Vec<Finding>) {
     // A configuration or a log that cannot be read is a finding of its own.
@@ -130,7 +154,7 @@ fn profile(reader: &Reader, findings: &mut Vec<Finding>) {
         findings.push(wrong("permissions", found.to_string(), found.fix));
     }
     match reader.verify_log() {
-        Ok(appends) => findings.push(fine("log", format!("{appends} appends, whole"))),
+        Ok(appends) => findings.push(log_size(reader, appends)),
         Err(error) => findings.push(wrong(
             "log",
             error.to_string(),

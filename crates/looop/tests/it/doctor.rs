@@ -156,6 +156,24 @@ fn a_model_is_asked_for_its_list_so_that_a_bad_key_is_said() {
 }
 
 #[test]
+fn a_channel_without_its_secret_is_said() {
+    let channel = "ntfy = { url = \"http://127.0.0.1:9/t\", token_env = \"THE_TOKEN\" }\n";
+    let profile = Profile::bare(LOOOP).config(channel);
+    says(&finding(&profile, "notices", "ntfy"), "wrong", "THE_TOKEN");
+    let profile = profile.env("THE_TOKEN", "tk");
+    says(&finding(&profile, "notices", "ntfy"), "said", "--notify");
+}
+
+#[test]
+fn the_size_of_the_log_is_shown() {
+    let profile = Profile::bare(LOOOP);
+    profile.beat();
+    let found = findings(&profile, &[], "log");
+    says(&found[0], "ticked", "appends, whole; the newest file has ");
+    says(&found[0], "ticked", "longest line ");
+}
+
+#[test]
 fn claude_without_its_key_is_said() {
     let profile = Profile::bare(LOOOP);
     let bin = profile.outside().join("bin");

@@ -23,7 +23,21 @@ pub(super) fn findings(subject: &Subject<'_>, ledger: &Ledger, send: bool) -> Ve
         let results = notify::send(data, config, &test(), &Brakes::default());
         return results.into_iter().map(|(name, error)| sent(&name, error)).collect();
     }
-    names.into_iter().map(|name| missing(subject, name).unwrap_or_else(|| by_last(name, ledger))).collect()
+    let known = |name| missing(subject, name).or_else(|| unset(subject, name));
+    names.into_iter().map(|name| known(name).unwrap_or_else(|| by_last(name, ledger))).collect()
+}
+
+/// The variable with the secret of a channel, if it has one that is not set.
+fn unset(subject: &Subject<'_>, name: &str) -> Option<Finding> {
+    let channel = match name {
+        "ntfy" => subject.config.ntfy.as_ref(),
+        "webhook" => subject.config.webhook.as_ref(),
+        _ => None,
+    };
+    let variable = channel?.secret_env.as_ref()?;
+    let is_set = subject.env.iter().any(|(known, value)| known == variable && !value.trim().is_empty());
+    let state = format!("{name}: the variable {variable}, which {name} in config.toml names, is not set");
+    (!is_set).then(|| wrong("notices", state, format!("set {variable}, or put it into env_file")))
 }
 
 /// The programs of the command that are not there, if this is the command and some are not.
