@@ -276,13 +276,14 @@ fn besides(unreported: Micros, reserved: Micros) -> String {
     text
 }
 
-/// How it comes that no report is missing.
+/// What makes that no report is missing.
 pub fn how_to_report(runner: &str) -> String {
     if runner.is_empty() {
-        return "looop cost record in the worker reports what it spends".to_owned();
+        return "a worker reports what it spends with looop cost record before it ends".to_owned();
     }
     format!(
-        "runners.{runner}.cost = \"free\" says that {runner} costs nothing, looop cost record what it spends"
+        "set runners.{runner}.cost (\"free\" if it costs nothing); a worker reports what it spends with looop cost record \
+         before it ends"
     )
 }
 

@@ -244,7 +244,7 @@ fn what_an_agent_did_not_report_is_kept_apart_from_what_it_spent() {
         json!([spend["usd"], spend["reserved_usd"], spend["unreported_usd"], spend["unreported_by"]]),
         json!([0.0, 0.0, 2.0, "claude"])
     );
-    let key = "runners.claude.cost = \"free\" says that claude costs nothing";
+    let key = "set runners.claude.cost (\"free\" if it costs nothing)";
     for verb in [&["status"][..], &["why"], &["why", "w"]] {
         let text = desk.run(verb).ok().stdout;
         assert!(
@@ -293,7 +293,7 @@ fn a_shell_script_as_a_worker_costs_nothing_unless_it_says_so() {
     run(&["worker", "start", "e", "paint it"]).fails(
         1,
         "$0.25 of today's $3.00 is spent, $2.00 was reserved and not reported, and one more worker may cost $2.00 \
-         (max_daily_usd sets the cap; runners.painter.cost = \"free\" says that painter costs nothing",
+         (max_daily_usd sets the cap; set runners.painter.cost (\"free\" if it costs nothing)",
     );
 }
 

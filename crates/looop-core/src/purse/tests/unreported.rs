@@ -86,15 +86,16 @@ fn the_message_of_a_cap_names_the_three_amounts_and_the_keys_that_change_them() 
     assert_eq!(
         reason,
         "$0.00 of today's $4.00 is spent, $2.00 was reserved and not reported, $2.00 is reserved for what runs, and one \
-         more decide may cost $1.00 (max_daily_usd sets the cap; runners.painter.cost = \"free\" says that painter costs \
-         nothing, looop cost record what it spends)"
+         more decide may cost $1.00 (max_daily_usd sets the cap; set runners.painter.cost (\"free\" if it costs nothing); a \
+         worker reports what it spends with looop cost record before it ends)"
     );
     let budget = Some(("g", Some(cents(300))));
     let reason = worker(&ledger, &limits(), Allowance::Paid(cents(200)), budget, &noon()).unwrap_err();
     assert_eq!(
         reason,
         "$0.00 of the $3.00 of goal g is spent, $2.00 was reserved and not reported, and one more worker may cost $2.00; \
-         runners.painter.cost = \"free\" says that painter costs nothing, looop cost record what it spends"
+         set runners.painter.cost (\"free\" if it costs nothing); a worker reports what it spends with looop cost record \
+         before it ends"
     );
     let capped = Limits { daily_tokens: Some(0), ..limits() };
     let reason = worker(&ledger, &capped, Allowance::Free, None, &noon()).unwrap_err();
