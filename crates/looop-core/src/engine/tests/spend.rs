@@ -137,6 +137,37 @@ fn what_is_neither_is_asked_again_and_so_is_what_the_cap_does_not_cover() {
 }
 
 #[test]
+fn a_worker_that_runs_no_known_model_reserves_nothing_and_is_stopped_by_what_it_reports() {
+    let mut world = World::new(true, &[]);
+    world.limit(|limits| {
+        limits.plain_runners = limits.worker_runners.clone();
+        limits.daily_usd = Some(cents(300));
+    });
+    let quiet = world.hire("v", None);
+    world.dies(&quiet, WorkerState::Exited(0));
+    world.beat();
+    world.settle();
+    let session = world.hire("w", None);
+    let stands = balance(world.engine.ledger(), &world.now);
+    assert_eq!((stands.settled(), stands.reserved), (Micros::ZERO, Micros::ZERO), "nothing was reported");
+    world.uses(&session, 210);
+    assert_eq!(world.restrained(), (vec![session.clone()], vec![]));
+    let (ask, _) = world.asked_a_person();
+    world.stands(&session, WorkerState::Paused);
+    world.answers(&ask, "continue");
+    world.beat();
+    world.settle();
+    let (ask, prompt) = world.asked_a_person();
+    let said = "You said continue, but $2.10 of today's $3.00 is spent, and one more worker may cost $2.00";
+    assert!(prompt.contains(said), "{prompt}");
+    world.limit(|limits| limits.daily_usd = Some(cents(410)));
+    world.answers(&ask, "continue");
+    world.beat();
+    assert_eq!(world.restrained().1, vec![session]);
+    world.audit();
+}
+
+#[test]
 fn a_stop_survives_a_crash_at_every_step_and_is_asked_about_once() {
     let mut world = World::new(true, &[]);
     let session = world.hire("w", None);
