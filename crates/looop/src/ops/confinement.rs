@@ -16,7 +16,7 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
     // A configuration that does not load is a finding of its own.
     let Ok(loaded) = place.config() else { return Vec::new() };
     match sandbox::means(&loaded.config) {
-        Err(why) => vec![wrong("sandbox", why, "mend it, or leave sandbox at \"auto\"")],
+        Err(why) => vec![wrong("sandbox", why, "correct it, or leave sandbox at \"auto\"")],
         Ok(Means::None) => vec![none(&loaded.config)],
         Ok(means @ (Means::Bwrap(_) | Means::Landlock(_))) => {
             let said = match means {
@@ -94,7 +94,10 @@ fn fix() -> String {
 
 fn bwrap() -> Vec<Finding> {
     vec![
-        untried("sandbox", "bwrap: what deciders write, and workers that shall be, are confined"),
+        untried(
+            "sandbox",
+            "bwrap: what deciders write is confined, and so are workers configured with sandbox = true",
+        ),
         untried(
             "sandbox",
             "read-only: all but box/scratch/, box/reports/ and a private /tmp; a worker's letters and workspace",
@@ -125,7 +128,9 @@ fn landlock(version: u32) -> Vec<Finding> {
     vec![
         untried(
             "sandbox",
-            format!("Landlock {version}: what deciders write, and workers that shall be, are confined{why}"),
+            format!(
+                "Landlock {version}: what deciders write is confined, and so are workers configured with sandbox = true{why}"
+            ),
         ),
         untried(
             "sandbox",

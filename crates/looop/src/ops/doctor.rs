@@ -78,7 +78,7 @@ fn config(place: &Place, findings: &mut Vec<Finding>) {
             return findings.push(wrong(
                 "config",
                 failure.error,
-                failure.hint.unwrap_or_else(|| "mend that line".to_owned()),
+                failure.hint.unwrap_or_else(|| "correct that line".to_owned()),
             ));
         }
     };
@@ -163,10 +163,10 @@ fn profile(reader: &Reader, findings: &mut Vec<Finding>) {
     }
     let scan = reader.scan(&mut DocsCache::default(), clock::now().wall);
     for broken in scan.broken.iter().chain(&scan.odd) {
-        findings.push(wrong("files", broken.clone(), "mend, rename or remove it"));
+        findings.push(wrong("files", broken.clone(), "correct, rename or remove it"));
     }
     for (_, error) in reader.letters().broken {
-        findings.push(wrong("letters", error, "mend or remove it"));
+        findings.push(wrong("letters", error, "correct or remove it"));
     }
     for (name, sensor) in &scan.sensors {
         match &sensor.problem {
@@ -203,7 +203,7 @@ fn docs(docs: &Docs, findings: &mut Vec<Finding>) {
         Doc::Absent => {
             findings.push(wrong("playbook", "there is no PLAYBOOK.md", "looop playbook write 'text'"));
         }
-        Doc::Broken { error } => findings.push(wrong("playbook", error.clone(), "mend the file")),
+        Doc::Broken { error } => findings.push(wrong("playbook", error.clone(), "correct the file")),
     }
     for (id, doc) in &docs.goals {
         match doc {
@@ -215,13 +215,13 @@ fn docs(docs: &Docs, findings: &mut Vec<Finding>) {
                     }),
                 );
             }
-            Doc::Broken { error } => findings.push(wrong("goal", error.clone(), "mend the file")),
+            Doc::Broken { error } => findings.push(wrong("goal", error.clone(), "correct the file")),
             Doc::Absent => {}
         }
     }
     for doc in docs.schedules.values() {
         if let ScheduleDoc::Broken { error, .. } = doc {
-            findings.push(wrong("schedule", error.clone(), "mend or remove it"));
+            findings.push(wrong("schedule", error.clone(), "correct or remove it"));
         }
     }
 }
