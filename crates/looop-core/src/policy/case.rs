@@ -18,6 +18,8 @@ pub struct Case<'a> {
     pub runner: Option<&'a str>,
     /// Whether a worker that it starts has a runner that is configured.
     pub configured: bool,
+    /// Whether it types into a worker that a person started by hand.
+    pub by_hand: bool,
     /// The file that it writes, below the profile.
     pub path: Option<String>,
     /// Whether its brief showed what strangers wrote.

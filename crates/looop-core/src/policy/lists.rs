@@ -39,6 +39,8 @@ pub enum Fact {
     NoRunner,
     /// A person wrote the goal that it serves.
     GoalByPerson,
+    /// A person started the worker by hand.
+    ByHand,
 }
 
 impl Fact {
@@ -53,6 +55,7 @@ impl Fact {
             Self::OwnCommand => "it has a command of its own",
             Self::NoRunner => "its runner is not configured",
             Self::GoalByPerson => "a person wrote its goal",
+            Self::ByHand => "a person started the worker by hand",
         }
     }
 
@@ -71,6 +74,7 @@ impl Fact {
             Self::OwnCommand => own,
             Self::NoRunner => starts && !own && !case.configured,
             Self::GoalByPerson => case.goal_by_person,
+            Self::ByHand => case.by_hand,
         }
     }
 }
@@ -153,6 +157,12 @@ const GUARDED: &[Builtin] = &[
         &[Fact::Tainted],
         Then::Ask,
         "it runs again and again, and what strangers wrote was read before it",
+    ),
+    rule(
+        &["steer_session", "send_key"],
+        &[Fact::ByHand],
+        Then::Ask,
+        "you started this worker: what is typed into it may run with your rights",
     ),
     rule(
         &["start_worker", "steer_session", "send_key"],

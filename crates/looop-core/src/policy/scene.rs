@@ -7,8 +7,9 @@ use crate::ledger::state::Ledger;
 use crate::model::goal;
 use crate::model::moves::Move;
 use crate::model::name::Name;
+use crate::model::plan::Author;
 use crate::shell::{Screening, screen, screen_script};
-use crate::world::fleet::Worker;
+use crate::world::fleet::{Worker, worker_of};
 use crate::world::observation::{Doc, Docs};
 
 /// What a case is built from.
@@ -34,6 +35,7 @@ pub fn case<'a>(scene: &Scene<'a>, action: &'a Move, goal: Option<&'a str>, tain
         goal_by_person: goal.is_some_and(|goal| by_person(ledger, docs, goal)),
         runner,
         configured: runner.is_some_and(|runner| limits.worker_runners.iter().any(|known| known == runner)),
+        by_hand: worker.is_some_and(|worker| by_hand(ledger, worker)),
         path: path_of(docs, action.object()),
         tainted,
         screening: screening(action),
@@ -66,6 +68,13 @@ fn typed_into(action: &Move) -> Option<&Name> {
         | Move::DropSchedule { .. }
         | Move::Undo { .. } => None,
     }
+}
+
+/// Whether a person started a worker by hand, in this session or an earlier one. What the log does not know was not
+/// started by the loop.
+fn by_hand(ledger: &Ledger, worker: &Worker) -> bool {
+    let mut known = ledger.workers.iter().filter(|(session, _)| worker_of(session) == worker.id);
+    !ledger.workers.contains_key(&worker.session) || known.any(|(_, record)| record.author == Author::Person)
 }
 
 /// The goal that a move serves. A worker's own goal counts before the one that the proposal names, or a decider could

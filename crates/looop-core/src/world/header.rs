@@ -18,6 +18,22 @@ pub struct Header {
     pub trust: Trust,
 }
 
+impl Header {
+    /// The same for a sensor that a decider wrote: it can ask for less than these bounds, never for more, and its own
+    /// word about its trust does not count.
+    #[must_use]
+    pub fn narrowed(self, timeout: Duration, max_bytes: u64) -> Self {
+        let own = self.timeout.filter(|own| !own.is_zero());
+        let cap = self.max_bytes.filter(|own| *own > 0);
+        Self {
+            interval: self.interval,
+            timeout: Some(own.map_or(timeout, |own| own.min(timeout))),
+            max_bytes: Some(cap.map_or(max_bytes, |own| own.min(max_bytes))),
+            trust: Trust::External,
+        }
+    }
+}
+
 /// Parses the headers. A header that cannot be read is an error: guessing would change how the sensor is run.
 pub fn parse(head: &str) -> Result<Header, String> {
     let mut header = Header::default();
@@ -65,6 +81,20 @@ mod tests {
         );
         for bad in ["# looop:interval=soon", "# looop:trust=me", "# looop:nope=1", "# looop:interval"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+        let bounds = (Duration::from_mins(1), 1000);
+        for (head, timeout, cap) in [
+            ("", 60, 1000),
+            ("# looop:timeout=0\n# looop:max_bytes=0\n# looop:trust=owner\n", 60, 1000),
+            ("# looop:timeout=1h\n# looop:max_bytes=1000000\n", 60, 1000),
+            ("# looop:timeout=5s\n# looop:max_bytes=10\n", 5, 10),
+        ] {
+            let narrowed = parse(head).unwrap().narrowed(bounds.0, bounds.1);
+            assert_eq!(
+                (narrowed.timeout, narrowed.max_bytes),
+                (Some(Duration::from_secs(timeout)), Some(cap))
+            );
+            assert_eq!(narrowed.trust, Trust::External);
         }
         assert_eq!(parse(&format!("{}# looop:interval=1m", "\n".repeat(20))).unwrap(), Header::default());
     }

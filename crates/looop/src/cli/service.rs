@@ -42,8 +42,8 @@ impl Service {
             Verb::Install { .. } | Verb::Print { launchd: false } if cfg!(target_os = "macos") => {
                 launchd(&unit);
             }
-            Verb::Install { force } => install(&unit, *force)?,
-            Verb::Uninstall => uninstall(&unit)?,
+            Verb::Install { force } => install(place, &unit, *force)?,
+            Verb::Uninstall => uninstall(place, &unit)?,
             Verb::Print { launchd: true } => launchd(&unit),
             Verb::Print { launchd: false } => print::out(unit.systemd().trim_end()),
         }
@@ -51,8 +51,8 @@ impl Service {
     }
 }
 
-fn install(unit: &Unit, force: bool) -> Result<()> {
-    unit.install(force)?;
+fn install(place: &Place, unit: &Unit, force: bool) -> Result<()> {
+    unit.install(place, force)?;
     let name = &unit.name;
     print::out(&format!("wrote {}", unit.unit.display()));
     print::out("next:");
@@ -64,8 +64,8 @@ fn install(unit: &Unit, force: bool) -> Result<()> {
     Ok(())
 }
 
-fn uninstall(unit: &Unit) -> Result<()> {
-    if unit.uninstall()? {
+fn uninstall(place: &Place, unit: &Unit) -> Result<()> {
+    if unit.uninstall(place)? {
         print::out(&format!("removed {}", unit.unit.display()));
         print::out("next:");
         print::out(&format!("  systemctl --user stop {}.service", unit.name));

@@ -11,6 +11,7 @@ use looop_session::Job;
 use looop_store::Reader;
 
 use super::sandbox;
+use super::sense::FOREIGN_TIMEOUT;
 use crate::config::Config;
 
 /// What is said of something that must not be run.
@@ -63,6 +64,7 @@ impl<'a> Authored<'a> {
         let dressed = sandbox::dress(reader.root(), self.config, granted, (job.argv, &[]));
         let (argv, env) = dressed.map_err(|failure| failure.error)?;
         // A daemon that outlived it would outlive what confines and names it.
-        Ok(Job { argv, env: Some(env), strict: true, ..job })
+        let timeout = job.timeout.or(Some(FOREIGN_TIMEOUT));
+        Ok(Job { argv, env: Some(env), timeout, strict: true, ..job })
     }
 }

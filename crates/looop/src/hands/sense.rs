@@ -29,6 +29,9 @@ use crate::failure::{Failure, Result};
 const STDERR_CAP: u64 = 64 << 10;
 /// What an error reading shows of them.
 const STDERR_SHOWN: usize = 2000;
+/// The bounds of a sensor or a check that a decider wrote, where the person has none.
+pub(super) const FOREIGN_TIMEOUT: Duration = Duration::from_mins(1);
+const FOREIGN_BYTES: u64 = 1 << 20;
 /// What is kept of a check's output.
 const CHECK_CAP: u64 = 4 << 10;
 /// How long the proofs of one beat may take in all.
@@ -196,8 +199,9 @@ impl Pass {
             }
             Ready::Run(header) => {
                 let path = reader.path("sensors").join(&sensor.files[0]);
-                let job = sensor_job(vec![path.into()], reader.root(), &header, config);
                 let rights = authored.sensor(reader, &self.seen.docs, name);
+                let header = bounded(header, rights.as_ref().is_ok_and(Rights::is_person), config);
+                let job = sensor_job(vec![path.into()], reader.root(), &header, config);
                 match rights.and_then(|rights| authored.dressed(reader, &rights, job)) {
                     Ok(job) => {
                         self.jobs.push(job);
@@ -382,6 +386,15 @@ fn prepare(reader: &Reader, name: &str, sensor: &Sensor, now: &Now) -> Ready {
     Ready::Run(header)
 }
 
+/// The headers of a sensor, as far as whoever wrote it may say how it is run.
+fn bounded(header: Header, is_person: bool, config: &Config) -> Header {
+    if is_person {
+        return header;
+    }
+    let timeout = config.sensor_timeout.filter(|timeout| !timeout.is_zero()).unwrap_or(FOREIGN_TIMEOUT);
+    header.narrowed(timeout, config.sensor_max_bytes.filter(|cap| *cap > 0).unwrap_or(FOREIGN_BYTES))
+}
+
 fn sensor_job(argv: Vec<OsString>, data: &Path, header: &Header, config: &Config) -> Job {
     let timeout = header.timeout.or(config.sensor_timeout).filter(|timeout| !timeout.is_zero());
     // One byte more than the cap is enough to know that it was passed.
@@ -480,6 +493,7 @@ pub(crate) fn read_once(
         Ok(header) => header,
         Err(problem) => return Ok(cannot(problem, None, &now)),
     };
+    let header = bounded(header, rights.is_person(), config);
     let job = sensor_job(vec![script.as_os_str().to_owned()], reader.root(), &header, config);
     let job = match Authored::new(config, &BTreeMap::new()).dressed(reader, rights, job) {
         Ok(job) => job,

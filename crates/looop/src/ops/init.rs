@@ -5,6 +5,8 @@ use looop_core::policy::grant_text;
 use looop_store::Reader;
 use looop_store::disk::write_new;
 
+use super::letters::person_only;
+use super::worker_letters::own_session;
 use super::{Place, submit};
 use crate::clock;
 use crate::config::{
@@ -18,6 +20,7 @@ use crate::pulse::open::open_failure;
 /// Writes `config.toml` for the chosen or found runner, grants what is asked for, and makes the profile. Says what it
 /// did.
 pub(crate) fn init(place: &Place, runner: Option<&str>, grants: &[String]) -> Result<Vec<String>> {
+    outside_only(place)?;
     let wanted: Vec<&Tool> = grants.iter().map(|name| tool(name)).collect::<Result<_>>()?;
     let found = found_on_path(&place.env);
     let chosen = match runner {
@@ -49,6 +52,18 @@ pub(crate) fn init(place: &Place, runner: Option<&str>, grants: &[String]) -> Re
     submit::submit(place, Request::DryRun, &mut |_| {})?;
     said.push("next: looop beat".to_owned());
     Ok(said)
+}
+
+/// Refuses from inside any session to write configuration, policy or services: also of another profile, or of one that
+/// is not there yet.
+pub(super) fn outside_only(place: &Place) -> Result<()> {
+    person_only(place)?;
+    match own_session(place) {
+        None => Ok(()),
+        Some(session) => Err(Failure::new(format!(
+            "this comes from inside session {session}, and only a person can do that; a worker can `looop propose`"
+        ))),
+    }
 }
 
 fn tool(name: &str) -> Result<&'static Tool> {

@@ -148,7 +148,7 @@ pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<ReadBy> {
 }
 
 /// Refuses what does not come from a person.
-fn person_only(place: &Place) -> Result<()> {
+pub(super) fn person_only(place: &Place) -> Result<()> {
     match Guest::myself(&place.data).no_person() {
         Some(reason) => Err(Failure::new(reason)),
         None => Ok(()),

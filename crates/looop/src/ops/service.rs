@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Place;
+use super::init::outside_only;
 use crate::failure::{Failure, Result};
 use crate::hands::environ;
 
@@ -95,7 +96,8 @@ impl Service {
     }
 
     /// Writes the unit. One that somebody else wrote is replaced by force only.
-    pub(crate) fn install(&self, force: bool) -> Result<()> {
+    pub(crate) fn install(&self, place: &Place, force: bool) -> Result<()> {
+        outside_only(place)?;
         if !force && self.found()? == Found::Foreign {
             return Err(Failure::new(format!("{} was not written by looop", self.unit.display()))
                 .hint("looop service install --force replaces it; looop service print shows the new one"));
@@ -110,7 +112,8 @@ impl Service {
     }
 
     /// Removes the unit, and the link by which it is started. `false`: there was none.
-    pub(crate) fn uninstall(&self) -> Result<bool> {
+    pub(crate) fn uninstall(&self, place: &Place) -> Result<bool> {
+        outside_only(place)?;
         match self.found()? {
             Found::Foreign => {
                 return Err(Failure::new(format!("{} was not written by looop", self.unit.display()))

@@ -13,6 +13,7 @@ use super::alive::live_session;
 use crate::clock;
 use crate::failure::{Failure, Result};
 use crate::hands::await_file::Watch;
+use crate::pulse::guest::Guest;
 
 /// Who calls, where it is a worker that does.
 const CALLER: [&str; 2] = ["LOOOP_SESSION_ID", "BABYSIT_SESSION_ID"];
@@ -28,6 +29,18 @@ pub(super) fn own_session(place: &Place) -> Option<String> {
 /// The session that is meant: the given one, the live one of the given worker, the worker by name where none lives, or
 /// the caller's own.
 pub(super) fn caller(place: &Place, reader: &Reader, given: Option<&str>) -> Result<Option<String>> {
+    let meant = meant(place, reader, given)?;
+    // Whoever runs in a session speaks for its worker alone, whatever its environment or its arguments say.
+    if let (Some(meant), Guest::Session(own)) = (&meant, Guest::myself(&place.data))
+        && worker_of(meant) != worker_of(&own)
+    {
+        let error = format!("this comes from inside session {own}, which cannot speak for {meant}");
+        return Err(Failure::new(error).hint("leave the other session out"));
+    }
+    Ok(meant)
+}
+
+fn meant(place: &Place, reader: &Reader, given: Option<&str>) -> Result<Option<String>> {
     let own = own_session(place);
     let Some(given) = given else { return Ok(own) };
     let worker = checked(given)?;

@@ -58,6 +58,7 @@ pub(super) fn plain(action: &Move) -> Case<'_> {
         goal_by_person: false,
         runner: None,
         configured: true,
+        by_hand: false,
         path: None,
         tainted: false,
         screening: Screening::default(),

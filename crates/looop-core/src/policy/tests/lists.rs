@@ -44,7 +44,7 @@ fn guarded(case: &Case<'_>) -> Then {
         "write_sensor" => shell.unwrap_or(ask_if(case.tainted)),
         "run_shell" | "write_goal" => shell.unwrap_or(ask_if(case.tainted && needs_grant)),
         "start_worker" => shell.unwrap_or(ask_if(case.tainted && !case.goal_by_person)),
-        "steer_session" | "send_key" => ask_if(case.tainted && !case.goal_by_person),
+        "steer_session" | "send_key" => ask_if(case.by_hand || case.tainted && !case.goal_by_person),
         _ => Then::Allow,
     }
 }
@@ -74,6 +74,21 @@ fn each_list_is_what_the_specification_says() {
         }
     });
     assert_eq!(seen, 15 * 16 + 4 * 2 * 16);
+}
+
+/// What is typed into a terminal that a person opened runs as if they had typed it.
+#[test]
+fn typing_into_a_worker_that_a_person_started_asks() {
+    for said in [
+        r#"{"action":"steer_session","id":"w","input":"i"}"#,
+        r#"{"action":"send_key","id":"w","keys":["Enter"]}"#,
+    ] {
+        let action: Move = serde_json::from_str(said).unwrap();
+        for (by_hand, goal_by_person) in [(false, false), (false, true), (true, false), (true, true)] {
+            let ruling = judge(&Policy::default(), &Case { goal_by_person, by_hand, ..plain(&action) });
+            assert_eq!(ruling.then == Then::Ask, by_hand, "{ruling:?}");
+        }
+    }
 }
 
 #[test]

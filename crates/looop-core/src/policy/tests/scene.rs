@@ -84,6 +84,15 @@ fn a_workers_own_goal_comes_before_the_one_that_is_claimed() {
     ledger.workers.insert("w~1".into(), record);
     let scene = Scene { ledger: &ledger, docs: &docs, limits: &limits };
     assert_eq!(case(&scene, &moves[0], None, false).goal, Some("mine"), "the log knows best");
+    assert!(case(&scene, &moves[0], None, false).by_hand);
+    let mut decided = ledger.clone();
+    decided.workers.get_mut("w~1").unwrap().author = Author::Decider("d".into());
+    let scene = Scene { ledger: &decided, docs: &docs, limits: &limits };
+    assert!(!case(&scene, &moves[0], None, false).by_hand);
+    decided.workers.clear();
+    let scene = Scene { ledger: &decided, docs: &docs, limits: &limits };
+    assert!(case(&scene, &moves[0], None, false).by_hand, "the loop did not start it");
+    let scene = Scene { ledger: &ledger, docs: &docs, limits: &limits };
     let nobody = Move::SteerSession { id: name("nobody"), input: "i".into() };
     assert_eq!(case(&scene, &nobody, Some("mine"), false).goal, None);
 }

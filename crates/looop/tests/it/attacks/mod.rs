@@ -11,6 +11,7 @@ mod grants;
 mod links;
 mod person;
 mod races;
+mod reach;
 mod repos;
 mod screens;
 mod shell;
