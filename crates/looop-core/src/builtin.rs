@@ -253,6 +253,9 @@ fn standing(
         Readiness::Unmet(text) => return Standing::Not(Idle::Unmet(text)),
         Readiness::Unknown(why) => return Standing::Not(Idle::Unknown(unknown_text(&why, seen, readings))),
         Readiness::CheckError(error) => return Standing::Not(Idle::CheckError(error)),
+        Readiness::Prose if goal.fault.is_some() => {
+            return Standing::Not(Idle::Broken(goal.fault.clone().unwrap_or_default()));
+        }
         Readiness::Prose if goal.run.is_some() || goal.worker.is_some() => {
             return Standing::Not(Idle::NeverDue);
         }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::nearest::nearest;
 use crate::meter::Micros;
+use crate::span::DurationError;
 
 /// A goal's text, taken apart.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,39 +30,24 @@ pub struct Goal {
     pub allow: Option<String>,
     /// What is wrong with the front matter, for the person.
     pub problems: Vec<String>,
+    /// The first of these that may be why the goal is never due.
+    pub fault: Option<String>,
 }
+
+/// The keys that mean something in the front matter.
+const KEYS: [&str; 10] =
+    ["goal", "check", "run", "worker", "when", "every", "priority", "budget_usd", "repo", "allow"];
 
 /// Parses a goal. Never fails: what is wrong is said in `problems`, and a broken line is no recipe.
 pub fn parse(text: &str) -> Goal {
-    let (fields, _) = split(text);
+    let front = front(text);
     let mut goal = Goal::default();
-    for (key, value) in &fields {
-        let command = || (!value.is_empty()).then(|| value.clone());
-        match key.as_str() {
-            "check" => goal.check = command(),
-            "run" => goal.run = command(),
-            "worker" => goal.worker = command(),
-            "when" => goal.when = command(),
-            "repo" => goal.repo = command(),
-            "allow" => goal.allow = command(),
-            "every" => match crate::span::parse_duration(value) {
-                Ok(every) if every >= Duration::from_secs(1) => goal.every = Some(every),
-                _ => goal.problems.push(format!("every: \"{value}\" is not a duration such as 30m or 2h")),
-            },
-            "priority" => match value.parse() {
-                Ok(priority) => goal.priority = priority,
-                Err(_) => goal.problems.push(format!("priority: \"{value}\" is not a whole number")),
-            },
-            "budget_usd" => match value.parse::<f64>().ok().and_then(Micros::from_dollars) {
-                Some(usd) => goal.budget_usd = Some(usd),
-                None => goal.problems.push(format!("budget_usd: \"{value}\" is not an amount of dollars")),
-            },
-            _ => {}
-        }
-        let wants_text = matches!(key.as_str(), "check" | "run" | "worker" | "when" | "repo");
-        if wants_text && value.is_empty() {
-            goal.problems.push(format!("{key}: is empty"));
-        }
+    if front.unclosed && front.fields.iter().any(|field| KEYS.contains(&field.key)) {
+        goal.fault("line 1: the front matter that begins with --- is not closed by another ---".to_owned());
+        return goal;
+    }
+    for field in &front.fields {
+        goal.take(field);
     }
     if goal.run.is_some() && goal.worker.is_some() {
         goal.problems.push("run and worker are both set; run is used".to_owned());
@@ -73,28 +60,158 @@ pub fn parse(text: &str) -> Goal {
     goal
 }
 
+impl Goal {
+    /// Takes one line of the front matter in.
+    fn take(&mut self, field: &Field<'_>) {
+        let Field { line, key, value, empty_block } = field;
+        let command = || (!value.is_empty()).then(|| value.clone());
+        if *empty_block {
+            return self.fault(format!("line {line}: {key}: no indented line follows"));
+        }
+        match *key {
+            "goal" => {}
+            "check" => self.check = command(),
+            "run" => self.run = command(),
+            "worker" => self.worker = command(),
+            "when" => self.when = command(),
+            "repo" => self.repo = command(),
+            "allow" => self.allow = command(),
+            "every" => match every(value) {
+                Ok(every) => self.every = Some(every),
+                Err(why) => self.fault(format!("line {line}: every: {why}")),
+            },
+            "priority" => match value.parse() {
+                Ok(priority) => self.priority = priority,
+                Err(_) => {
+                    self.problems.push(format!("line {line}: priority: \"{value}\" is not a whole number"));
+                }
+            },
+            "budget_usd" => match value.parse::<f64>().ok().and_then(Micros::from_dollars) {
+                Some(usd) => self.budget_usd = Some(usd),
+                None => self
+                    .problems
+                    .push(format!("line {line}: budget_usd: \"{value}\" is not an amount of dollars")),
+            },
+            other => {
+                if let Some(near) = nearest(other, KEYS) {
+                    self.problems.push(format!("line {line}: {other} is no known key; did you mean {near}?"));
+                }
+            }
+        }
+        let wants_text = matches!(*key, "check" | "run" | "worker" | "when" | "repo");
+        if wants_text && value.is_empty() {
+            self.fault(format!("line {line}: {key}: is empty"));
+        }
+    }
+
+    /// Something is wrong that may be why the goal is never due.
+    fn fault(&mut self, problem: String) {
+        self.fault.get_or_insert_with(|| problem.clone());
+        self.problems.push(problem);
+    }
+}
+
+fn every(value: &str) -> Result<Duration, String> {
+    const SHORTEST: Duration = Duration::from_secs(1);
+    match crate::span::parse_duration(value) {
+        Ok(every) if every >= SHORTEST => Ok(every),
+        Ok(_) => Err(format!("\"{value}\" is shorter than a second")),
+        Err(DurationError::Malformed) => Err(format!("\"{value}\" is not a duration such as 30m or 2h")),
+        Err(DurationError::Negative) => Err(format!("\"{value}\" is negative")),
+        Err(DurationError::TooLong) => Err(format!("\"{value}\" is longer than 10 years")),
+    }
+}
+
+/// One key of the front matter.
+struct Field<'a> {
+    /// The line that it stands in, from 1.
+    line: usize,
+    key: &'a str,
+    value: String,
+    /// Whether it announces a block of indented lines, and none follow.
+    empty_block: bool,
+}
+
+/// A text taken apart.
+struct Front<'a> {
+    fields: Vec<Field<'a>>,
+    body: &'a str,
+    /// Whether it begins like front matter that is never closed.
+    unclosed: bool,
+}
+
 /// Splits front matter from body. An unclosed `---` is text.
 pub fn split(text: &str) -> (BTreeMap<String, String>, &str) {
+    let Front { fields, body, unclosed } = front(text);
+    let fields = fields.into_iter().filter(|_| !unclosed);
+    (fields.map(|field| (field.key.to_owned(), field.value)).collect(), body)
+}
+
+fn front(text: &str) -> Front<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let Some(rest) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
-        return (BTreeMap::new(), text);
+        return Front { fields: Vec::new(), body: text, unclosed: false };
     };
-    let mut fields = BTreeMap::new();
+    let mut fields: Vec<Field<'_>> = Vec::new();
+    let mut lines = rest.split_inclusive('\n').zip(2..).peekable();
     let mut at = 0;
-    for line in rest.split_inclusive('\n') {
+    while let Some((line, number)) = lines.next() {
         at += line.len();
         let line = line.trim_end();
         if line == "---" {
-            return (fields, &rest[at..]);
+            return Front { fields, body: &rest[at..], unclosed: false };
         }
-        if let Some((key, value)) = line.split_once(':') {
-            let key = key.trim();
-            if !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
-                fields.insert(key.to_owned(), unquoted(value.trim()).to_owned());
-            }
+        let Some((key, value)) = line.split_once(':') else { continue };
+        let (key, value) = (key.trim(), value.trim());
+        if key.is_empty() || !key.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-') {
+            continue;
+        }
+        let Some(style) = Block::of(value) else {
+            let value = unquoted(value).to_owned();
+            fields.push(Field { line: number, key, value, empty_block: false });
+            continue;
+        };
+        let mut block = Vec::new();
+        while let Some((more, _)) = lines.next_if(|(more, _)| is_indented(more)) {
+            at += more.len();
+            block.push(more.trim_end());
+        }
+        let value = style.join(&block);
+        fields.push(Field { line: number, key, empty_block: value.is_empty(), value });
+    }
+    Front { fields, body: text, unclosed: true }
+}
+
+/// A block of indented lines belongs to the key above it; blank lines among them do too.
+fn is_indented(line: &str) -> bool {
+    line.starts_with([' ', '\t']) || line.trim().is_empty()
+}
+
+/// How the lines of a block become one value, as in YAML: `|` keeps them, `>` makes one line of them.
+enum Block {
+    Literal,
+    Folded,
+}
+
+impl Block {
+    fn of(value: &str) -> Option<Self> {
+        match value {
+            "|" | "|-" | "|+" => Some(Self::Literal),
+            ">" | ">-" | ">+" => Some(Self::Folded),
+            _ => None,
         }
     }
-    (BTreeMap::new(), text)
+
+    fn join(&self, lines: &[&str]) -> String {
+        let indent = |line: &&str| line.len() - line.trim_start().len();
+        let least = lines.iter().filter(|line| !line.is_empty()).map(indent).min().unwrap_or(0);
+        let lines: Vec<&str> = lines.iter().map(|line| line.get(least..).unwrap_or("")).collect();
+        let joined = match self {
+            Self::Literal => lines.join("\n"),
+            Self::Folded => lines.join(" "),
+        };
+        joined.trim_end().to_owned()
+    }
 }
 
 /// A value wrapped whole in one pair of quotes loses them; shell quoting inside a command stays.
@@ -154,6 +271,38 @@ mod tests {
         let goal = parse("---\nevery: soon\npriority: high\nbudget_usd: -1\ncheck:\nwhen: a ==\n---\n");
         assert_eq!(goal.problems.len(), 5, "{:?}", goal.problems);
         assert_eq!((goal.every, goal.priority, goal.budget_usd, goal.check), (None, 0, None, None));
+    }
+
+    #[test]
+    fn a_problem_names_its_line_and_its_own_reason() {
+        let table = [
+            ("---\nrun: x\nevery: 10ms\n---\n", "line 3: every: \"10ms\" is shorter than a second"),
+            ("---\nevery: soon\n---\n", "line 2: every: \"soon\" is not a duration such as 30m or 2h"),
+            ("---\nevery: -1h\n---\n", "line 2: every: \"-1h\" is negative"),
+            ("---\nchek: x\n---\n", "line 2: chek is no known key; did you mean check?"),
+            ("---\nrun: |\n---\n", "line 2: run: no indented line follows"),
+            (
+                "---\nrun: x\nbody\n",
+                "line 1: the front matter that begins with --- is not closed by another ---",
+            ),
+        ];
+        for (text, problem) in table {
+            assert_eq!(parse(text).problems, [problem], "{text}");
+        }
+        for fine in ["---\nowner: me\n---\n", "---\nA rule, and prose: no key.\n", "---\ngoal: words\n---\n"]
+        {
+            assert!(parse(fine).problems.is_empty(), "{fine}");
+        }
+    }
+
+    #[test]
+    fn a_block_of_indented_lines_is_one_value() {
+        let text = "---\nrun: |\n  cd x\n\n  if a; then\n    b\n  fi\nevery: 1h\ncheck: >-\n  test -e a\n  -a -e b\n---\nBody\n";
+        let goal = parse(text);
+        assert_eq!(goal.run.as_deref(), Some("cd x\n\nif a; then\n  b\nfi"));
+        assert_eq!(goal.check.as_deref(), Some("test -e a -a -e b"));
+        assert_eq!((goal.every, goal.problems.len()), (Some(Duration::from_hours(1)), 0));
+        assert_eq!(split(text).1, "Body\n");
     }
 
     #[test]

@@ -105,6 +105,11 @@ fn trouble(status: &View) {
     for broken in &status.broken {
         bad(format!("broken    {broken}"));
     }
+    for (goal, problem) in
+        status.goals.iter().flat_map(|goal| goal.problems.iter().map(move |p| (&goal.id, p)))
+    {
+        bad(format!("goal      goals/{goal}.md {problem}"));
+    }
     for channel in &status.undelivered {
         bad(format!("notices   {channel}"));
     }

@@ -1,6 +1,6 @@
 //! Why: the causal chain of the last beat, or of one goal, from data.
 
-use looop_core::builtin;
+use looop_core::builtin::{self, Standing};
 use looop_core::gate::paused;
 use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::ledger::state::Ledger;
@@ -246,14 +246,21 @@ fn goal(seen: &see::Seen, id: &str, doc: &Doc) -> Vec<Step> {
     if let Doc::Text { text, .. } = doc {
         steps.extend(goal::parse(text).problems.into_iter().map(|problem| step("problem", problem)));
     }
-    if let Some((proposal, _)) = &choice.pick
-        && proposal.goal.as_ref().map(looop_core::model::name::Name::as_str) != Some(id)
-        && let Some(first) = &proposal.goal
+    let waits_its_turn =
+        matches!(choice.standings.get(id), Some(Standing::Servable(_) | Standing::Exhausted(_)));
+    if let Some((proposal, _)) = choice.pick.as_ref().filter(|_| waits_its_turn)
+        && let Some(first) = proposal.goal.as_ref().filter(|first| first.as_str() != id)
     {
-        steps.push(step(
-            "first",
-            format!("goal {first} comes before it: it has waited longer or ranks higher"),
-        ));
+        let priority = |id: &str| {
+            let text = seen.observation.docs.goals.get(id).and_then(Doc::text);
+            text.map_or(0, |text| goal::parse(text).priority)
+        };
+        let why = if priority(first.as_str()) > priority(id) {
+            "has a higher priority"
+        } else {
+            "has waited longer"
+        };
+        steps.push(step("first", format!("goal {first} comes before it: it {why}")));
     }
     if let Some(why) = paused(ledger, now) {
         steps.push(step("paused", why.text(now)));

@@ -152,3 +152,28 @@ fn the_builtin_rules_come_before_a_model_and_a_model_gets_what_they_leave() {
     assert_eq!(profile.ledger().runs, 1);
     assert!(profile.file("journal.md").unwrap().ends_with(" asked\n"));
 }
+
+#[test]
+fn a_goal_file_with_a_mistake_says_which_and_where() {
+    let profile = Profile::bare(LOOOP)
+        .goal("bad-every", "---\nevery: 10ms\nrun: touch never\n---\n")
+        .goal("unclosed", "---\ncheck: false\nrun: touch never\n")
+        .goal("typo", "---\nchek: test -e X\nrun: touch never\n---\n")
+        .goal("block", "---\ncheck: test -e b\nrun: |\n  for x in a b; do\n    touch $x\n  done\n---\n")
+        .goal("waits", "---\ncheck: test -e b\nrun: touch b\n---\n");
+    for (goal, said, not) in [
+        ("bad-every", "line 2: every: \"10ms\" is shorter than a second", "never becomes due"),
+        ("unclosed", "line 1: the front matter that begins with --- is not closed", "it is prose"),
+        ("typo", "line 2: chek is no known key; did you mean check?", "comes before it"),
+    ] {
+        let why = profile.run(&["why", goal]).ok().stdout;
+        assert!(why.contains(said) && !why.contains(not), "{goal}: {why}");
+        let status = profile.run(&["status"]).ok().stdout;
+        assert!(status.contains(said), "{goal}: {status}");
+    }
+    profile.beat().ok();
+    assert!(profile.data().join("a").exists() && profile.data().join("b").exists());
+    assert_eq!(profile.file("never"), None);
+    let noted = profile.run(&["goal", "write", "g", "--", "---\nprioritty: 2\n---\nText"]).ok();
+    assert!(noted.stderr.contains("did you mean priority?"), "{noted:?}");
+}
