@@ -187,7 +187,9 @@ impl Why {
                 let times =
                     if *failures == 1 { "once".to_owned() } else { format!("{failures} times in a row") };
                 let wait = span_text(Duration::from_secs(*wait_s));
-                format!("deciding failed {times} and waits {wait} each time now; last: {reason}")
+                format!(
+                    "deciding failed {times}; the next try is {wait} after that (looop beat tries now); last: {reason}"
+                )
             }
             Self::DecidesPerHour { cap } => format!("{cap} decides in the last hour, which is the cap"),
             Self::Purse { reason } | Self::NothingReady { reason } => reason.clone(),
@@ -286,6 +288,12 @@ pub fn limited(ledger: &Ledger, decider: &str, now: &Now, limits: &Limits) -> Op
     (!over).then_some(limited.until)
 }
 
+/// Whether deciding waits because of failures or a provider's limit: what `resume` ends.
+pub fn is_waiting(ledger: &Ledger, deciders: usize, now: &Now, limits: &Limits) -> bool {
+    let mut limits_set = ledger.limited.keys().map(|decider| limited(ledger, decider, now, limits));
+    !backoff_left(ledger, deciders, now).is_zero() || limits_set.any(|until| until.is_some())
+}
+
 /// Whether deciding is paused now.
 pub fn paused(ledger: &Ledger, now: &Now) -> Option<Why> {
     let paused = ledger.paused.as_ref()?;
@@ -350,7 +358,9 @@ pub fn backoff_wait(failures: u32) -> Duration {
 
 /// What is left of the wait after failures. It comes when each of so many deciders has failed.
 pub fn backoff_left(ledger: &Ledger, deciders: usize, now: &Now) -> Duration {
-    let Some(failures) = &ledger.failures else { return Duration::ZERO };
+    let Some(failures) = ledger.failures.as_ref().filter(|failures| !failures.resumed) else {
+        return Duration::ZERO;
+    };
     let deciders = u32::try_from(deciders.max(1)).unwrap_or(1);
     if failures.count % deciders != 0 {
         return Duration::ZERO;
@@ -359,7 +369,8 @@ pub fn backoff_left(ledger: &Ledger, deciders: usize, now: &Now) -> Duration {
 }
 
 fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
-    let failures = ledger.failures.as_ref()?;
+    // Whoever asks for a beat wants to see now whether it works by now.
+    let failures = ledger.failures.as_ref().filter(|_| !asking.by_person)?;
     let deciders = u32::try_from(asking.deciders.max(1)).unwrap_or(1);
     let wait = backoff_wait(failures.count / deciders);
     let edited = failures.policy != asking.policy;

@@ -110,8 +110,8 @@ impl<'a> Holder<'a> {
     pub fn ask(&mut self, request: Request) -> Driven<()> {
         self.asked += 1;
         let mut docs = self.writer.scan(&mut DocsCache::default(), *self.wall).docs;
-        if let Request::Undo { .. } = request {
-            let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+        if let Request::Undo { beat } = request {
+            let before = self.engine.ledger().undoable(beat).and_then(Undoable::before);
             docs.kept = self.writer.kept_bodies(before);
         }
         self.events.push_back(Event::Asked(RequestId(self.asked), Box::new(request), Some(Box::new(docs))));

@@ -1,4 +1,4 @@
-//! Taking back the last move of a file.
+//! Taking back a move of a file.
 
 use crate::ledger::state::Ledger;
 use crate::ledger::undo::Undoable;
@@ -8,9 +8,10 @@ use crate::model::plan::{Act, Author, BeatId, Plan};
 use crate::time::Now;
 use crate::world::observation::{Doc, Docs, ScheduleDoc};
 
-/// The plan that takes back the last move of a file, or why that is not done. `seen` is the move that is meant.
-pub fn plan(ledger: &Ledger, docs: &Docs, seen: Option<BeatId>, now: &Now) -> Result<Plan, String> {
-    let last = last(ledger, seen)?;
+/// The plan that takes back a move of a file, or why that is not done. `beat` is the move that is meant; the last one
+/// where none is named.
+pub fn plan(ledger: &Ledger, docs: &Docs, beat: Option<BeatId>, now: &Now) -> Result<Plan, String> {
+    let last = chosen(ledger, beat)?;
     let act = last.act.reversed().ok_or_else(|| format!("\"{}\" changed no file", last.summary))?;
     match &act {
         Act::Archive { from, to, .. } => restorable(docs, from, to)?,
@@ -26,17 +27,22 @@ pub fn plan(ledger: &Ledger, docs: &Docs, seen: Option<BeatId>, now: &Now) -> Re
     Ok(Plan::new(action, (Author::Person, act), now.stamp()))
 }
 
-fn last(ledger: &Ledger, seen: Option<BeatId>) -> Result<&Undoable, String> {
-    let last = ledger.undo.last();
-    match seen {
-        Some(beat) if !ledger.undo.iter().any(|undoable| undoable.beat == beat) => {
-            Err(format!("the move of beat {beat} has been taken back, or cannot be taken back"))
-        }
-        Some(beat) if last.is_none_or(|last| last.beat != beat) => {
-            let summary = last.map_or("", |last| &last.summary);
-            Err(format!("another move is the last one by now: {summary}"))
-        }
-        _ => last.ok_or_else(|| "there is no move that could be taken back".to_owned()),
+/// The move that is meant. Moves of one file are taken back in their order, the newest first.
+fn chosen(ledger: &Ledger, beat: Option<BeatId>) -> Result<&Undoable, String> {
+    let none = || match beat {
+        Some(beat) => format!("the move of beat {beat} has been taken back, or cannot be taken back"),
+        None => "there is no move that could be taken back".to_owned(),
+    };
+    let chosen = ledger.undoable(beat).ok_or_else(none)?;
+    let mut later = ledger.undo.iter().rev().take_while(|other| other.beat != chosen.beat);
+    match later.find(|other| other.path() == chosen.path()) {
+        Some(later) => Err(format!(
+            "{} was changed by a later move, \"{}\" of beat {}, which is to be taken back first",
+            chosen.path(),
+            later.summary,
+            later.beat
+        )),
+        None => Ok(chosen),
     }
 }
 

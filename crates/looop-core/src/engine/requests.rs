@@ -4,6 +4,7 @@ use super::io::{Effect, Reply, Request, RequestId};
 use super::looks::Look;
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, undo};
+use crate::gate::is_waiting;
 use crate::ledger::entry::{Cause, Entry};
 use crate::model::moves::Proposal;
 use crate::model::plan::{Author, BeatId};
@@ -35,13 +36,7 @@ impl Engine {
                 self.log(Entry::Paused { until }, now);
                 self.reply(id, Reply::Done);
             }
-            Request::Resume if self.ledger.paused.is_none() => {
-                self.reply(id, Reply::Refused { reason: "nothing is paused".to_owned() });
-            }
-            Request::Resume => {
-                self.log(Entry::Resumed, now);
-                self.reply(id, Reply::Done);
-            }
+            Request::Resume => self.resume(id, now),
             Request::Dismiss { ask } => self.dismiss(id, ask, now),
             Request::Consent(consent) => match docs {
                 Some(docs) => self.consent(id, consent, docs, now),
@@ -68,6 +63,17 @@ impl Engine {
                 None => self.push(Effect::Again(id, Box::new(Request::Prune { only }))),
             },
         }
+    }
+
+    /// Ends a pause, or the wait after failures or for a provider.
+    fn resume(&mut self, id: RequestId, now: &Now) {
+        let waits = is_waiting(&self.ledger, self.setup.paid.len(), now, &self.setup.limits);
+        if self.ledger.paused.is_none() && !waits {
+            let reason = "nothing is paused, and deciding waits for nothing".to_owned();
+            return self.reply(id, Reply::Refused { reason });
+        }
+        self.log(Entry::Resumed, now);
+        self.reply(id, Reply::Done);
     }
 
     /// A person's move is a small beat of its own; it waits only for another move.

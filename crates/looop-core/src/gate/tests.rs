@@ -256,14 +256,21 @@ fn the_wait_doubles_to_five_minutes_and_to_an_hour_from_the_fifth_failure_on() {
 }
 
 fn failed(count: u32, seconds: u64) -> Ledger {
-    let failures = Failures { count, at: ago(seconds), reason: "no such model".into(), policy: policy() };
+    let failures = Failures {
+        count,
+        at: ago(seconds),
+        reason: "no such model".into(),
+        policy: policy(),
+        resumed: false,
+    };
     Ledger { failures: Some(failures), ..Ledger::default() }
 }
 
 #[test]
-fn failures_shut_the_gate_for_their_wait_also_for_a_person() {
+fn failures_shut_the_gate_for_their_wait_but_not_for_a_person() {
     let changes = changed(&["reading:ci"]);
-    let asking = Asking { changes: &changes, by_person: true, ..quiet() };
+    assert!(lets_through(&failed(3, 0), &Asking { changes: &changes, by_person: true, ..quiet() }));
+    let asking = Asking { changes: &changes, ..quiet() };
     for (count, seconds, open) in [(1, 59, false), (1, 60, true), (3, 239, false), (3, 240, true)] {
         assert_eq!(lets_through(&failed(count, seconds), &asking), open, "{count} failures, {seconds} s ago");
     }
@@ -404,8 +411,14 @@ fn reasons_read_like_speech() {
             Why::Chain { count: 5 },
             "5 decides in a row looked only at the loop's own doing; waiting for a change or an hour",
         ),
-        (backoff(1), "deciding failed once and waits 2m each time now; last: no such model"),
-        (backoff(2), "deciding failed 2 times in a row and waits 2m each time now; last: no such model"),
+        (
+            backoff(1),
+            "deciding failed once; the next try is 2m after that (looop beat tries now); last: no such model",
+        ),
+        (
+            backoff(2),
+            "deciding failed 2 times in a row; the next try is 2m after that (looop beat tries now); last: no such model",
+        ),
         (Why::DecidesPerHour { cap: 3 }, "3 decides in the last hour, which is the cap"),
         (Why::Purse { reason: "spent".into() }, "spent"),
         (Why::NothingReady { reason: "no goal".into() }, "no goal"),

@@ -18,7 +18,7 @@ use crate::world::baseline::{Change, Delta};
 use crate::world::fleet::WorkerState;
 use crate::world::observation::Scope;
 
-pub use super::reasons::{SensorState, Withdrawal};
+pub use super::reasons::{FailureKind, SensorState, Withdrawal};
 pub use super::spend::{AT_LEAST, FREE, NOT_CHARGED, RESERVED, Spend};
 
 /// Version of the log's form.
@@ -145,26 +145,6 @@ impl Force {
             Self::Answer => "you answered".to_owned(),
         }
     }
-}
-
-/// How a decide failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FailureKind {
-    /// The decider could not be run, or ended with an error.
-    Runner,
-    /// It passed its deadline.
-    Timeout,
-    /// It left no decision.
-    NoDecision,
-    /// What it left cannot be used.
-    Unusable,
-    /// The decide died without a record.
-    Lost,
-    /// It passed what was set aside for it and was stopped, or would have.
-    Budget,
-    /// The provider said "not now": a limit of its own was reached.
-    Limited,
 }
 
 /// A fact. Stored as an object of one key, its kind: a tag among the fields would be slower to read by half, and a log of

@@ -4,13 +4,11 @@ use std::time::Duration;
 
 use super::bound::is_policy_file;
 use super::entry::{Entry, Force, Line};
-use super::state::{
-    Acting, AskRecord, Deciding, Failures, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord, Skip,
-};
+use super::state::{Acting, AskRecord, Deciding, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord, Skip};
 use crate::bounds::{PROMPT, cut};
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
-use crate::model::moves::{Move, one_line};
+use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
@@ -20,6 +18,7 @@ use crate::world::fleet::WorkerState;
 use crate::world::probe;
 
 mod consent;
+mod failures;
 mod goals;
 mod interview;
 mod money;
@@ -122,7 +121,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Undelivered { channel, error, .. } => notices::undelivered(ledger, at, channel, error),
         Entry::Delivered { channel } => drop(ledger.undelivered.remove(channel)),
         Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
-        Entry::Resumed => ledger.paused = None,
+        Entry::Resumed => failures::resumed(ledger),
     }
     notices::forget(ledger);
 }
@@ -253,7 +252,7 @@ fn decide_ended(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     if let Entry::Failed { run, failure, reason, spend, policy, until, .. } = entry {
         money::settle(ledger, at, spend, None);
         if !money::limited(ledger, at, (*failure, *until)) {
-            fail(ledger, at, reason, *policy);
+            failures::fail(ledger, at, reason, *policy);
         }
         if ledger.deciding.as_ref().is_some_and(|deciding| deciding.run == *run) {
             ledger.deciding = None;
@@ -263,7 +262,7 @@ fn decide_ended(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     if let Entry::Rejected { reason, policy, .. } = entry {
         let tainted = tainted(ledger);
         ledger.deciding = None;
-        fail(ledger, at, reason, *policy);
+        failures::fail(ledger, at, reason, *policy);
         note(ledger, NoteKind::Refused { reason: reason.clone() }, tainted);
     }
     if let Entry::Overtaken { reason, spend, .. } = entry {
@@ -356,7 +355,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
             workers::not_started(ledger, at, plan, WorkerState::Spawn(reason.clone()));
             let text = format!("{}: {reason}", plan.action.summary());
             if own {
-                fail(ledger, at, &text, policy);
+                failures::fail(ledger, at, &text, policy);
             }
             if plan.author != Author::Person {
                 note(ledger, NoteKind::Failure { reason: text }, true);
@@ -470,11 +469,6 @@ fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
         ledger.settled.remove(&oldest?);
     }
     Some(record)
-}
-
-fn fail(ledger: &mut Ledger, at: &Stamp, reason: &str, policy: Digest) {
-    let count = ledger.failures.as_ref().map_or(0, |failures| failures.count).saturating_add(1);
-    ledger.failures = Some(Failures { count, at: *at, reason: one_line(reason, 500), policy });
 }
 
 fn note(ledger: &mut Ledger, mut what: NoteKind, tainted: bool) {

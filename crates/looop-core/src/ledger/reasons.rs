@@ -1,4 +1,4 @@
-//! What entries say about sensors and questions, as values.
+//! What entries say about failures, sensors and questions, as values.
 
 use serde::{Deserialize, Serialize};
 
@@ -38,4 +38,24 @@ impl Withdrawal {
             Self::Rewritten => "its goal was rewritten and is tried again",
         }
     }
+}
+
+/// How a decide failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The decider could not be run, or ended with an error.
+    Runner,
+    /// It passed its deadline.
+    Timeout,
+    /// It left no decision.
+    NoDecision,
+    /// What it left cannot be used.
+    Unusable,
+    /// The decide died without a record.
+    Lost,
+    /// It passed what was set aside for it and was stopped, or would have.
+    Budget,
+    /// The provider said "not now": a limit of its own was reached.
+    Limited,
 }

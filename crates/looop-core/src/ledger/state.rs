@@ -362,6 +362,9 @@ pub struct Failures {
     pub reason: String,
     /// The policy files and configuration then.
     pub policy: Digest,
+    /// Whether a person ended the wait after the last one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
 }
 
 /// A wish for another look.
@@ -587,5 +590,13 @@ impl Ledger {
     /// What is known of a goal.
     pub fn goal(&self, id: &str) -> GoalRecord {
         self.goals.get(id).cloned().unwrap_or_default()
+    }
+
+    /// The move of this beat that can be taken back; the last one where none is named.
+    pub fn undoable(&self, beat: Option<BeatId>) -> Option<&Undoable> {
+        match beat {
+            Some(beat) => self.undo.iter().find(|undoable| undoable.beat == beat),
+            None => self.undo.last(),
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::admit::workers::{budget, over_budget};
 use crate::builtin;
 use crate::engine::io::PulseView;
-use crate::gate::{Limits, backoff_wait, paused};
+use crate::gate::{Limits, backoff_left, paused};
 use crate::ledger::state::{Ledger, UndeliveredRecord};
 use crate::meter::Micros;
 use crate::model::goal;
@@ -202,13 +202,13 @@ pub fn spend_view(ledger: &Ledger, now: &Now, limits: &Limits) -> SpendView {
     }
 }
 
-/// Puts the status together.
+/// Puts the status together, where so many paid deciders have their turn.
 pub fn status(
     ledger: &Ledger,
     seen: &Observation,
     readings: &BTreeMap<String, Reading>,
-    now: &Now,
-    limits: &Limits,
+    (now, limits): (&Now, &Limits),
+    deciders: usize,
 ) -> Status {
     Status {
         v: 1,
@@ -225,7 +225,7 @@ pub fn status(
         failures: ledger.failures.as_ref().map(|failures| FailureView {
             count: failures.count,
             reason: failures.reason.clone(),
-            wait_left_s: now.left(&failures.at, backoff_wait(failures.count)).as_secs(),
+            wait_left_s: backoff_left(ledger, deciders, now).as_secs(),
         }),
         paused: paused(ledger, now).map(|why| why.text(now)),
         goals: goals(ledger, seen, readings, now, limits),

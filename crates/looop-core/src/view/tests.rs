@@ -12,7 +12,7 @@ use crate::approval::{Parked, Wish};
 use crate::engine::tests::limits;
 use crate::gate::Why;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Line, SensorState, Spend, Withdrawal};
-use crate::ledger::state::Ledger;
+use crate::ledger::state::{Failures, Ledger};
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
 use crate::model::money::{Allowance, Used};
@@ -357,7 +357,7 @@ fn the_status_shows_each_workers_newest_session() {
         seen.docs.fleet.workers.insert(session.to_owned(), worker);
     }
     seen.docs.waiting = [("w~2".to_owned(), "a".to_owned()), ("v~1".to_owned(), "b".to_owned())].into();
-    let found = status(&Ledger::default(), &seen, &[].into(), &now(), &limits());
+    let found = status(&Ledger::default(), &seen, &[].into(), (&now(), &limits()), 1);
     let common = |mut row: Value| {
         let fields = json!({"goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "reserved_usd": 0.0, "unreported_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null});
         row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -419,8 +419,22 @@ fn notices_in_events_lines_and_status() {
     let later = Now { up: 300_000, ..now() };
     let undelivered = |can_notify| {
         let limits = crate::gate::Limits { can_notify, ..limits() };
-        status(&ledger, &Observation::default(), &[].into(), &later, &limits).undelivered
+        status(&ledger, &Observation::default(), &[].into(), (&later, &limits), 1).undelivered
     };
     assert_eq!(undelivered(true), ["ntfy did not take 1 in a row, last 5m ago: status 500"]);
     assert_eq!(undelivered(false), Vec::<String>::new(), "no channel is configured any more");
+}
+
+#[test]
+fn the_wait_after_a_failure_is_that_of_so_many_deciders() {
+    let failures = |count| {
+        Some(Failures { count, at: at(), reason: "no".into(), policy: Digest::of(b""), resumed: false })
+    };
+    let left = |count, deciders| {
+        let ledger = Ledger { failures: failures(count), ..Ledger::default() };
+        let found = status(&ledger, &Observation::default(), &[].into(), (&now(), &limits()), deciders);
+        found.failures.unwrap().wait_left_s > 0
+    };
+    assert!(left(1, 1) && left(2, 1) && left(2, 2));
+    assert!(!left(1, 2) && !left(3, 2), "the next of the list is tried at once");
 }

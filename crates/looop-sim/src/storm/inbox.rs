@@ -65,8 +65,8 @@ impl Pulse {
             Request::Prune { .. } | Request::Consent(_) | Request::TakeUp { .. } | Request::Repark { .. } => {
                 Some(Box::new(self.docs(site, None)))
             }
-            Request::Undo { .. } => {
-                let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+            Request::Undo { beat } => {
+                let before = self.engine.ledger().undoable(*beat).and_then(Undoable::before);
                 let kept = self.writer.kept_bodies(before);
                 Some(Box::new(Docs { kept, ..self.docs(site, None) }))
             }

@@ -99,8 +99,11 @@ fn trouble(status: &View) {
         bad(format!("paused    {paused}"));
     }
     if let Some(failures) = &status.failures {
-        let left = age_text(Some(failures.wait_left_s));
-        bad(format!("failures  {} in a row, next try in {left}: {}", failures.count, failures.reason));
+        let next = match failures.wait_left_s {
+            0 => "next try at the next beat".to_owned(),
+            left => format!("next try in {} (looop beat tries now)", age_text(Some(left))),
+        };
+        bad(format!("failures  {} in a row, {next}: {}", failures.count, failures.reason));
     }
     for broken in &status.broken {
         bad(format!("broken    {broken}"));

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use looop_core::model::plan::BeatId;
 
 use super::args::Json;
 use super::print;
@@ -11,9 +12,13 @@ use crate::ops::{Place, undo};
 
 /// Take back the last move of a file: a goal, a sensor, the PLAYBOOK, a schedule
 ///
-/// Again takes back the one before, up to 20. A file that was changed since is left alone.
+/// Again takes back the one before, up to 20. A file that was changed since is left alone; another move can be chosen by
+/// its beat, as --list shows it.
 #[derive(Args, Debug)]
 pub(super) struct Undo {
+    /// The beat of the move, as --list shows it [default: the last one]
+    #[arg(value_name = "BEAT", conflicts_with = "list")]
+    beat: Option<u64>,
     /// List what can be taken back, in that order
     #[arg(long)]
     list: bool,
@@ -45,15 +50,21 @@ impl Undo {
         }
         let row = |row: &undo::Row| {
             let lost = if row.kept { "" } else { " (what was before is no longer kept)" };
-            vec![row.local.clone(), format!("{}{lost}", row.what), row.file.clone(), row.by.clone()]
+            vec![
+                row.beat.to_string(),
+                row.local.clone(),
+                format!("{}{lost}", row.what),
+                row.file.clone(),
+                row.by.clone(),
+            ]
         };
         let rows: Vec<Vec<String>> = rows.iter().map(row).collect();
-        print::out(&print::table(&["when", "what", "file", "by"], &rows));
+        print::out(&print::table(&["beat", "when", "what", "file", "by"], &rows));
         Ok(())
     }
 
     fn preview(&self, place: &Place) -> Result<()> {
-        let preview = undo::preview(place)?;
+        let preview = undo::preview(place, self.beat.map(BeatId))?;
         if self.json.json {
             return print::json(&preview);
         }
@@ -63,7 +74,7 @@ impl Undo {
     }
 
     fn undo(&self, place: &Place) -> Result<()> {
-        let undone = undo::undo(place)?;
+        let undone = undo::undo(place, self.beat.map(BeatId))?;
         if self.json.json {
             return print::json(&undone);
         }

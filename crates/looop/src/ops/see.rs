@@ -119,8 +119,10 @@ impl Seen {
     /// The whole status.
     pub(crate) fn status(&self) -> Status {
         let limits = limits(&self.config.config);
-        let mut status = status(&self.ledger, &self.observation, &self.readings, &self.now, &limits);
-        status.deciders = self.config.config.decider_chain().iter().map(word).collect();
+        let chain = self.config.config.decider_chain();
+        let paid = chain.iter().filter(|decider| matches!(decider, Decider::Command(_))).count();
+        let mut status = status(&self.ledger, &self.observation, &self.readings, (&self.now, &limits), paid);
+        status.deciders = chain.iter().map(word).collect();
         status.holder = holder(&self.reader);
         status.pulse = status.holder.and_then(|_| self.pulse());
         status.broken.extend(self.observation.docs.schedules.values().filter_map(|doc| match doc {

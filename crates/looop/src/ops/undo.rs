@@ -77,13 +77,14 @@ fn row(reader: &Reader, undoable: &Undoable, now: &Now) -> Row {
     }
 }
 
-/// What taking back the last move would change. It is refused for the reasons for which the undo itself is.
-pub(crate) fn preview(place: &Place) -> Result<Preview> {
+/// What taking back a move would change, the last one where none is named. It is refused for the reasons for which the
+/// undo itself is.
+pub(crate) fn preview(place: &Place, beat: Option<BeatId>) -> Result<Preview> {
     let seen = see(place)?;
-    let last = seen.ledger.undo.last();
+    let last = seen.ledger.undoable(beat);
     let kept = seen.reader.kept_bodies(last.and_then(Undoable::before));
     let docs = Docs { kept, ..seen.observation.docs };
-    let planned = plan(&seen.ledger, &docs, None, &seen.now).map_err(refused)?;
+    let planned = plan(&seen.ledger, &docs, beat, &seen.now).map_err(refused)?;
     let last = last.ok_or_else(|| refused("there is no move that could be taken back".to_owned()))?;
     let diff = diff(&seen.reader, &planned.act)?;
     Ok(Preview { v: 1, row: row(&seen.reader, last, &seen.now), diff })
@@ -109,12 +110,15 @@ fn diff(reader: &Reader, act: &Act) -> Result<String> {
     Ok(TextDiff::from_lines(&now, &then).unified_diff().header(names.0, names.1).to_string())
 }
 
-/// Takes back the last move, if it still is the last when its turn comes.
-pub(crate) fn undo(place: &Place) -> Result<Undone> {
+/// Takes back a move: the one of this beat, or the last one as it is known here.
+pub(crate) fn undo(place: &Place, beat: Option<BeatId>) -> Result<Undone> {
     let reader = place.reader()?;
     let ledger = reader.ledger().map_err(|error| log_failure(&error))?;
-    let Some(last) = ledger.undo.last() else {
-        return Err(refused("there is no move that could be taken back".to_owned()));
+    let Some(last) = ledger.undoable(beat) else {
+        return Err(refused(match beat {
+            Some(beat) => format!("there is no move of beat {beat} that could be taken back"),
+            None => "there is no move that could be taken back".to_owned(),
+        }));
     };
     let request = Request::Undo { beat: Some(last.beat) };
     let reply = submit::submit(place, request, &mut |_| {}).map_err(hinted)?;
@@ -131,7 +135,7 @@ pub(crate) fn undo(place: &Place) -> Result<Undone> {
     }
 }
 
-const HINT: &str = "looop undo --list shows what can be taken back, looop undo --dry-run what would change";
+const HINT: &str = "looop undo --list shows what can be taken back; looop undo BEAT takes back another one";
 
 fn refused(reason: String) -> Failure {
     Failure::new(reason).hint(HINT)

@@ -357,8 +357,8 @@ impl Driver {
             Request::Prune { .. } | Request::Repark { .. } | Request::TakeUp { .. } => {
                 Some(Box::new(self.docs(None)))
             }
-            Request::Undo { .. } => {
-                let before = self.engine.ledger().undo.last().and_then(Undoable::before);
+            Request::Undo { beat } => {
+                let before = self.engine.ledger().undoable(*beat).and_then(Undoable::before);
                 let kept = self.reader.kept_bodies(before);
                 Some(Box::new(Docs { kept, ..self.docs(None) }))
             }

@@ -79,10 +79,14 @@ fn a_failing_shell_move_fails_the_beat_and_backs_off() {
     let beat = profile.beat();
     assert_eq!(beat.code, 1, "{beat:?}");
     assert_eq!(journal(&profile), ["[ship] ran echo no >&2; exit 3 — failed: exit 3"]);
-    let again = profile.beat();
-    assert!(again.stdout.contains("deciding failed once and waits 1m"), "{again:?}");
-    assert_eq!(profile.ledger().runs, 1);
     assert_eq!(profile.ledger().goals["ship"].last.as_deref(), Some("exit 3"));
+    let status = profile.run(&["status"]).ok().stdout;
+    assert!(
+        status.contains("1 in a row, next try in") && status.contains("looop beat tries now"),
+        "{status}"
+    );
+    assert_eq!(profile.beat().code, 1, "whoever asks for a beat does not wait");
+    assert_eq!(profile.ledger().runs, 2);
 }
 
 #[test]

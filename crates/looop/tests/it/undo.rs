@@ -93,7 +93,7 @@ fn a_deciders_moves_are_taken_back_and_a_sensor_is_not_tried_again() {
         assert_ne!(files(&profile), before, "{decision}");
         let table = profile.run(&["undo", "--list"]).ok().stdout;
         let row = table.lines().nth(1).unwrap_or_default();
-        assert!(table.starts_with("WHEN") && row.contains(what) && row.ends_with("fake"), "{table}");
+        assert!(table.starts_with("BEAT") && row.contains(what) && row.ends_with("fake"), "{table}");
         profile.run(&["undo"]).ok();
         assert_eq!(files(&profile), before, "{decision}");
     }
@@ -209,4 +209,23 @@ fn a_decider_cannot_take_anything_back() {
     let ran = profile.beat();
     assert!(ran.code == 1 && ran.stdout.contains("unknown action \"undo\""), "{ran:?}");
     assert_eq!(profile.file("goals/g.md").unwrap(), "Mine.\n");
+}
+
+#[test]
+fn a_file_that_was_edited_by_hand_does_not_stand_in_the_way_of_the_others() {
+    let profile = furnished();
+    profile.run(&["playbook", "write", "One."]).ok();
+    profile.run(&["goal", "write", "g", "Theirs."]).ok();
+    profile.write("goals/g.md", "Edited by hand.\n");
+    let refused = profile.run(&["undo"]).fails(1, "goals/g.md was changed after \"wrote goal g\"");
+    assert!(refused.stderr.contains("looop undo BEAT takes back another one"), "{refused:?}");
+    let rows = profile.run(&["undo", "--list", "--json"]).ok().json();
+    let beat = rows.as_array().expect("rows").iter().find(|row| row["file"] == "PLAYBOOK.md").expect("it");
+    let beat = beat["beat"].to_string();
+    assert!(profile.run(&["undo", "--list"]).ok().stdout.contains(&format!("\n{beat} ")));
+    profile.run(&["undo", &beat, "--dry-run"]).ok();
+    profile.run(&["undo", &beat]).ok();
+    assert_ne!(profile.file("PLAYBOOK.md").as_deref(), Some("One.\n"));
+    assert_eq!(profile.file("goals/g.md").as_deref(), Some("Edited by hand.\n"));
+    profile.run(&["undo", "9999"]).fails(1, "there is no move of beat 9999");
 }

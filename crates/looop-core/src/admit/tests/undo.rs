@@ -130,12 +130,17 @@ fn what_was_changed_since_is_left_alone() {
 }
 
 #[test]
-fn only_the_last_move_is_meant_and_none_is_said() {
+fn moves_of_one_file_are_taken_back_in_their_order_and_others_in_any() {
     let act = || file("goals/g.md", Some("old"), Some("# G\n"));
     let ledger = Ledger { undo: vec![undoable(5, act()), undoable(7, act())], ..Ledger::default() };
     let plan = |ledger: &Ledger, seen: Option<u64>| undo::plan(ledger, &world(), seen.map(BeatId), &noon());
     assert!(plan(&ledger, None).is_ok() && plan(&ledger, Some(7)).is_ok());
-    assert_eq!(plan(&ledger, Some(5)), Err("another move is the last one by now: did 7".to_owned()));
+    let later =
+        "goals/g.md was changed by a later move, \"did 7\" of beat 7, which is to be taken back first";
+    assert_eq!(plan(&ledger, Some(5)), Err(later.to_owned()));
+    let other = undoable(8, file("goals/other.md", None, Some("x")));
+    let both = Ledger { undo: vec![undoable(5, act()), other], ..Ledger::default() };
+    assert!(plan(&both, Some(5)).is_ok(), "a move of another file is no matter");
     let gone = "the move of beat 6 has been taken back, or cannot be taken back";
     assert_eq!(plan(&ledger, Some(6)), Err(gone.to_owned()));
     let none = Err("there is no move that could be taken back".to_owned());

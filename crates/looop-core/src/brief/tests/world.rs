@@ -192,7 +192,12 @@ pub(super) fn rich() -> World {
     let (ask, prompt) = ("pulse-2".to_owned(), "Which branch?".to_owned());
     world.note(NoteKind::Answer { ask, prompt, text: "main".into() });
     world.note(NoteKind::Unknown { fields: vec!["confidence".into()] });
-    world.ledger.failures =
-        Some(Failures { count: 3, at: stamp(5), reason: "x".into(), policy: Digest::of(b"policy") });
+    world.ledger.failures = Some(Failures {
+        count: 3,
+        at: stamp(5),
+        reason: "x".into(),
+        policy: Digest::of(b"policy"),
+        resumed: false,
+    });
     world
 }

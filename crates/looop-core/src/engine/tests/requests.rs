@@ -46,7 +46,7 @@ fn verdict(world: &mut World) -> String {
 fn a_pause_is_acknowledged_and_can_be_ended_once() {
     let mut world = World::new(false, &["m"]);
     let id = world.ask(Request::Resume);
-    assert_eq!(world.reply(id), Some(refused("nothing is paused")));
+    assert_eq!(world.reply(id), Some(refused("nothing is paused, and deciding waits for nothing")));
     let id = world.ask(Request::Pause { until: None });
     assert_eq!(world.reply(id), Some(Reply::Done));
     world.beat();
@@ -56,7 +56,27 @@ fn a_pause_is_acknowledged_and_can_be_ended_once() {
     world.beat();
     assert_eq!(world.decides(), 1);
     let id = world.ask(Request::Resume);
-    assert_eq!(world.reply(id), Some(refused("nothing is paused")));
+    assert_eq!(world.reply(id), Some(refused("nothing is paused, and deciding waits for nothing")));
+    world.audit();
+}
+
+#[test]
+fn resume_ends_the_wait_after_a_failure_and_a_person_who_asks_for_a_beat_does_not_wait() {
+    let mut world = World::new(false, &["m"]).goal("g", "# G\n");
+    world.beat();
+    world.failed("no");
+    world.beat();
+    assert!(matches!(world.why(), Some(Why::Backoff { .. })), "the loop itself waits");
+    let id = world.ask(Request::Resume);
+    assert_eq!(world.reply(id), Some(Reply::Done));
+    world.beat();
+    assert_eq!(world.decides(), 1, "the wait is over");
+    world.failed("no");
+    world.beat();
+    assert!(matches!(world.why(), Some(Why::Backoff { failures: 2, .. })), "the count goes on");
+    world.beat_by_person();
+    assert_eq!(world.decides(), 1, "a person tries now");
+    world.failed("no");
     world.audit();
 }
 
