@@ -29,6 +29,7 @@ pub const POINTS: &[&str] = &[
 ];
 
 /// Ends the process with SIGKILL if `LOOOP_CRASH_AT` names this point (`name`, or `name:n` for its n-th visit).
+/// `trace:` and a path has every visit written into that file instead, a name a line.
 ///
 /// A build without debug assertions has no points.
 pub fn point(name: &'static str) {
@@ -40,6 +41,7 @@ pub fn point(name: &'static str) {
 
 #[cfg(debug_assertions)]
 mod points {
+    use std::io::Write;
     use std::sync::atomic::{AtomicU32, Ordering};
 
     static VISITS: AtomicU32 = AtomicU32::new(0);
@@ -47,10 +49,19 @@ mod points {
     pub(super) fn visit(name: &'static str) {
         debug_assert!(super::POINTS.contains(&name) || !name.starts_with("store."), "{name} is not listed");
         let Ok(wanted) = std::env::var("LOOOP_CRASH_AT") else { return };
+        if let Some(file) = wanted.strip_prefix("trace:") {
+            return trace(file, name);
+        }
         let Some(nth) = nth(&wanted, name) else { return };
         if VISITS.fetch_add(1, Ordering::SeqCst) + 1 == nth {
             crash();
         }
+    }
+
+    fn trace(file: &str, name: &str) {
+        let opened = std::fs::OpenOptions::new().append(true).open(file);
+        let written = opened.and_then(|mut file| file.write_all(format!("{name}\n").as_bytes()));
+        debug_assert!(written.is_ok(), "{file}: {written:?}");
     }
 
     /// Which visit of `name` is wanted, if it is wanted at all.

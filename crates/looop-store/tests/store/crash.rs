@@ -218,18 +218,23 @@ fn run_child(root: &Path, at: &str) -> std::process::ExitStatus {
 fn every_point_is_passed_and_a_kill_there_leaves_everything_whole() {
     let template = tempfile::tempdir().unwrap();
     prepare(&template.path().join("profile"));
+    let run = |at: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("profile");
+        copy(&template.path().join("profile"), &root);
+        fill_journal(&root);
+        (run_child(&root, at), root, dir)
+    };
+    let trace = template.path().join("trace");
+    std::fs::write(&trace, "").unwrap();
+    assert!(run(&format!("trace:{}", trace.display())).0.success());
+    let trace = std::fs::read_to_string(trace).unwrap();
     for point in POINTS {
-        for visit in 1.. {
-            let dir = tempfile::tempdir().unwrap();
-            let root = dir.path().join("profile");
-            copy(&template.path().join("profile"), &root);
-            fill_journal(&root);
+        let visits = trace.lines().filter(|name| name == point).count();
+        assert!(visits > 0, "{point} is never passed");
+        for visit in 1..=visits {
             let at = format!("{point}:{visit}");
-            let status = run_child(&root, &at);
-            if status.success() {
-                assert!(visit > 1, "{point} is never passed");
-                break;
-            }
+            let (status, root, _dir) = run(&at);
             assert_eq!(status.signal(), Some(9), "{at}");
             check(&root, &at);
         }
