@@ -4,6 +4,7 @@ Ours is measured as one process that makes one beat, its start included. The pee
 measured by the beat inside its pulse, which is stopped (SIGSTOP) while something else is being timed.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -108,28 +109,37 @@ class Ours:
             return count_calls(trace)
 
 
-def in_loop(binary, data, seconds):
+def in_loop(binary, data, seconds, **more):
     """One idle beat inside the running loop: milliseconds of processor time, and system calls."""
-    env = clean_env(data, LOOOP_INTERVAL="1")
-    quiet = dict(env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    loop = subprocess.Popen([os.path.abspath(binary)], **quiet)
-    try:
+    env = clean_env(data, LOOOP_INTERVAL="1", **more)
+    with foreground([os.path.abspath(binary)], binary, env) as loop:
         time.sleep(2)
         before, start = cpu_ns(loop.pid), time.monotonic()
         time.sleep(seconds)
         spent, beats = cpu_ns(loop.pid) - before, round(time.monotonic() - start)
-    finally:
-        loop.terminate()
-        loop.wait()
     # Beats come once a second: what a longer life has more of than a shorter one is theirs.
-    calls = [traced_for(binary, data, seconds, quiet) for seconds in (3.5, 8.5)]
+    calls = [traced_for(binary, env, seconds) for seconds in (3.5, 8.5)]
     return spent / beats / 1e6, (calls[1] - calls[0]) / 5
 
 
-def traced_for(binary, data, seconds, how):
+@contextlib.contextmanager
+def foreground(argv, binary, env):
+    """Our loop in the foreground, ended at last, but not the workers, which other measures still need."""
+    loop = subprocess.Popen(argv, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield loop
+        timed([os.path.abspath(binary), "down", "--keep-workers"], env)
+        loop.wait(60)
+    finally:
+        loop.kill()
+        loop.wait()
+
+
+def traced_for(binary, env, seconds):
     """System calls of a loop that lives for so many seconds."""
-    trace = os.path.join(data, "..", os.path.basename(data) + ".strace")
-    subprocess.run(["timeout", "-s", "TERM", str(seconds), "strace", "-f", "-o", trace, os.path.abspath(binary)], **how)
+    trace = env["LOOOP_DATA_DIR"] + ".strace"
+    with foreground(["strace", "-f", "-o", trace, os.path.abspath(binary)], binary, env):
+        time.sleep(seconds)
     with open(trace, encoding="utf-8", errors="replace") as file:
         return count_calls(file)[0]
 

@@ -31,7 +31,7 @@ class Row:
 
 @dataclass
 class Measure:
-    """A function that measures, and its name in QUALITY."""
+    """A function that returns or yields rows, each as soon as it is measured, and its id."""
 
     id: str
     title: str
@@ -75,6 +75,7 @@ class Bench:
         """Ends every pulse and every worker that a measure left, also one that failed half-way."""
         for peer in self.peers:
             peer.close()
+        self.peers.clear()
         yards.end_all(self.root)
 
     def count(self, full):
@@ -154,7 +155,6 @@ def sync_once(path):
 
 @measure("S2", "idle beat, sensors of one echo each")
 def sensors(bench):
-    rows = []
     for number, rounds in ((10, 20), (100, 10), (1000, 5)):
         if bench.smoke and number > 100:
             continue
@@ -167,9 +167,8 @@ def sensors(bench):
         )
         if peer:
             peer.close()
-        rows.append(Row("S2", f"idle beat, {number} sensors", "ms", middle(samples, "ours"), middle(samples, "peer"),
-                        middle(samples, "limit"), "≤ 1.3 × limit = xargs -P", samples))
-    return rows
+        yield Row("S2", f"idle beat, {number} sensors", "ms", middle(samples, "ours"), middle(samples, "peer"),
+                  middle(samples, "limit"), "≤ 1.3 × limit = xargs -P", samples)
 
 
 def under_xargs(ours):

@@ -143,18 +143,16 @@ def p99(samples):
 @measure("S4", "something happens → the decider runs, default interval")
 def reactions(bench):
     pulse = ours(bench, "s4-ours")
-    rows = []
     kinds = [("goal edit", edit, 100), ("end of a worker", worker_end, 20), ("answer", answer, 20), ("schedule due", due, 20)]
     for name, kind, times in kinds:
         run = (lambda: pulse.reaction(lambda: edit(pulse))) if kind is edit else (lambda: kind(pulse))
         samples = [run() for _ in range(max(1, bench.count(times)))]
         theirs = peer_edits(bench) if kind is edit else []
         both = {"ours": samples, "peer": theirs}
-        rows.append(Row("S4", f"{name} → decider, median", "ms", statistics.median(samples),
-                        statistics.median(theirs) if theirs else None, None, "≤ 100", both))
-        rows.append(Row("S4", f"{name} → decider, p99 of {len(samples)}", "ms", p99(samples), None, None, "≤ 250"))
+        yield Row("S4", f"{name} → decider, median", "ms", statistics.median(samples),
+                  statistics.median(theirs) if theirs else None, None, "≤ 100", both)
+        yield Row("S4", f"{name} → decider, p99 of {len(samples)}", "ms", p99(samples), None, None, "≤ 250")
     pulse.close()
-    return rows
 
 
 def peer_edits(bench):
