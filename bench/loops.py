@@ -118,8 +118,8 @@ def in_loop(binary, data, seconds, **more):
         time.sleep(seconds)
         spent, beats = cpu_ns(loop.pid) - before, round(time.monotonic() - start)
     # Beats come once a second: what a longer life has more of than a shorter one is theirs.
-    calls = [traced_for(binary, env, seconds) for seconds in (3.5, 8.5)]
-    return spent / beats / 1e6, (calls[1] - calls[0]) / 5
+    calls = [traced_for(binary, env, life) for life in (3.5, 3.5 + beats)]
+    return spent / beats / 1e6, (calls[1] - calls[0]) / beats
 
 
 @contextlib.contextmanager

@@ -81,6 +81,10 @@ class Bench:
     def count(self, full):
         return min(3, full) if self.smoke else full
 
+    def seconds(self, full):
+        """How long something is watched."""
+        return 1 if self.smoke else full
+
     def size(self, full, tiny):
         """How large the thing is that is measured: workers, megabytes."""
         return tiny if self.smoke else max(tiny, round(full * self.scale))
@@ -127,7 +131,7 @@ def idle_beat(bench):
         peer=peer and peer.paused_beat,
     )
     calls, syncs = ours.calls()
-    inside_ms, inside_calls = loops.in_loop(bench.looop, ours.data, bench.count(10))
+    inside_ms, inside_calls = loops.in_loop(bench.looop, ours.data, bench.seconds(10))
     theirs = (None, None)
     if peer:
         peer.close()
@@ -192,7 +196,7 @@ def goals(bench):
     )
     if peer:
         peer.close()
-    inside_ms, _ = loops.in_loop(bench.looop, ours.data, bench.count(10))
+    inside_ms, _ = loops.in_loop(bench.looop, ours.data, bench.seconds(10))
     return [
         Row("S3", "idle beat, 1000 goals, process start included", "ms", middle(samples, "ours"), mean(samples, "peer"),
             middle(samples, "limit"), "limit = stat of each", samples),
