@@ -107,33 +107,24 @@ fn runs_any(root: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The session whose lock a process holds open: it is that session's host.
+/// The session that a process names by its last argument and whose lock it holds open: it is that session's host. One that
+/// shows its files to nobody is taken at its word.
 #[cfg(target_os = "linux")]
 fn hosts(pid: i32, root: &Path) -> io::Result<Option<String>> {
+    let Some(session) = argument(pid)?.filter(|name| name.contains('~')) else { return Ok(None) };
+    let lock = root.join(&session).join("lock");
+    if !lock.try_exists()? {
+        return Ok(None);
+    }
     let fds = match std::fs::read_dir(format!("/proc/{pid}/fd")) {
         Ok(fds) => fds,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        // Another user's, or one that shows its files to nobody. A host says by its arguments what it is.
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let Some(session) = argument(pid)? else { return Ok(None) };
-            let there = session.contains('~') && root.join(&session).try_exists()?;
-            return Ok(there.then_some(session));
-        }
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(Some(session)),
         Err(error) => return Err(error),
     };
-    for fd in fds {
-        // One that was closed meanwhile is no lock.
-        let Ok(target) = fd.and_then(|fd| std::fs::read_link(fd.path())) else { continue };
-        let Ok(below) = target.strip_prefix(root) else { continue };
-        let mut parts = below.iter();
-        if let (Some(session), Some(file), None) = (parts.next(), parts.next(), parts.next())
-            && file == "lock"
-            && argument(pid)?.as_deref() == session.to_str()
-        {
-            return Ok(session.to_str().map(str::to_owned));
-        }
-    }
-    Ok(None)
+    // One that was closed meanwhile is no lock.
+    let mut targets = fds.filter_map(|fd| std::fs::read_link(fd.ok()?.path()).ok());
+    Ok(targets.any(|target| target == lock).then_some(session))
 }
 
 /// The last part of the last argument of a process. That of a host is the name of its session, and not that of one who
@@ -161,7 +152,9 @@ fn by_inheritance(pid: i32, own: bool, root: &Path) -> io::Result<Option<String>
         }
         bytes => bytes,
     };
-    let (environ, groups) = (read("environ")?, read("cgroup")?);
+    let environ = read("environ")?;
+    // Who was started in a group is in it, as long as nobody moved it; of those above it nothing more is learnt.
+    let groups = if own { read("cgroup")? } else { Vec::new() };
     let groups = String::from_utf8_lossy(&groups);
     let group = groups.split(['/', '\n']).find_map(|part| part.strip_prefix("looop-"));
     let mark = crate::mark::within(&environ);

@@ -67,15 +67,26 @@ impl Folder {
 
     /// Makes it with mode 0700, durably, or opens it if it is there.
     pub(crate) fn make(path: &Path) -> io::Result<Self> {
+        let made = Self::make_lazily(path)?;
+        made.sync_name()?;
+        Ok(made)
+    }
+
+    /// The same; its name is durable only after [`Folder::sync_name`].
+    pub(crate) fn make_lazily(path: &Path) -> io::Result<Self> {
         match rustix::fs::mkdir(path, Mode::RWXU) {
             // The file mode mask may have taken something away.
             Ok(()) => rustix::fs::chmod(path, Mode::RWXU)?,
             Err(Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()?;
         Self::open(path)?.ok_or_else(|| Errno::NOENT.into())
+    }
+
+    /// Makes its name durable.
+    pub(crate) fn sync_name(&self) -> io::Result<()> {
+        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()
     }
 
     /// Whether nothing is in it.

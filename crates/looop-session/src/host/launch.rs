@@ -62,7 +62,7 @@ pub(crate) fn prepare_with(
 ) -> Result<Prepared, HostError> {
     check(spec)?;
     let failed = |source| HostError::Folder { folder: folder.to_owned(), source };
-    let inside = Folder::make(folder).map_err(failed)?;
+    let inside = Folder::make_lazily(folder).map_err(failed)?;
     if !inside.is_empty().map_err(failed)? {
         return Err(HostError::InUse(folder.to_owned()));
     }
@@ -75,6 +75,8 @@ pub(crate) fn prepare_with(
     })?;
     files.iter().try_for_each(|(name, bytes)| write_file(&inside, name, bytes)).map_err(failed)?;
     write_spec(&inside, spec).map_err(failed)?;
+    // After the files: a file system that keeps a journal has written the folder with them.
+    inside.sync_name().map_err(failed)?;
     point("host.prepared");
     Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone() })
 }

@@ -47,4 +47,4 @@ pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};
 pub(crate) use standing::mark_of;
-pub use standing::{Fence, Standing, fence, output_tail, standing, wait};
+pub use standing::{Fence, Standing, child, fence, output_tail, standing, wait};

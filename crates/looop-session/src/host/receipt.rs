@@ -22,11 +22,14 @@ const MOST_LEFT: usize = 200;
 pub(super) struct Reserve(File);
 
 impl Reserve {
-    /// Takes the space, durably.
+    /// Takes the space. Only this host needs it, so it need not survive a crash of the machine.
     pub(super) fn take(folder: &Folder) -> io::Result<Self> {
         let file = folder.create(&folder::temporary(folder::RECEIPT), OFlags::TRUNC)?;
-        file.write_all_at(&[b' '; SPACE], 0)?;
-        file.sync_all()?;
+        if !allocate(&file)? {
+            // Only a sync says whether what was written found a place.
+            file.write_all_at(&[b' '; SPACE], 0)?;
+            file.sync_all()?;
+        }
         Ok(Self(file))
     }
 
@@ -46,6 +49,24 @@ impl Reserve {
         // A folder that is gone has no space to give back.
         folder.remove(&folder::temporary(folder::RECEIPT)).ok();
     }
+}
+
+/// Has the file system set the space aside; says whether it can do that at all.
+#[cfg(target_os = "linux")]
+fn allocate(file: &File) -> io::Result<bool> {
+    use rustix::fs::{FallocateFlags, fallocate};
+    match fallocate(file, FallocateFlags::empty(), 0, SPACE as u64) {
+        Ok(()) => Ok(true),
+        Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// There is no such call everywhere.
+#[cfg(not(target_os = "linux"))]
+#[expect(clippy::unnecessary_wraps, reason = "the twin on Linux can fail")]
+fn allocate(_: &File) -> io::Result<bool> {
+    Ok(false)
 }
 
 fn shorten(ended: Ended) -> Ended {

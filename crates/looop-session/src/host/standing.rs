@@ -116,6 +116,11 @@ pub(crate) fn rebuilt(folder: &Folder, session: &str) -> io::Result<Option<Statu
     }))
 }
 
+/// The number of the child of a session, once it was started.
+pub fn child(folder: &Path) -> io::Result<Option<i32>> {
+    Ok(Folder::open(folder)?.and_then(|inside| number(&inside, folder::LOCK, "child")))
+}
+
 /// The number of a process that a file names in a line of its own. What cannot be read names nobody.
 pub(super) fn number(folder: &Folder, file: &str, word: &str) -> Option<i32> {
     let text = folder.read(file).ok().flatten()?;

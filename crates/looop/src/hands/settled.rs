@@ -38,7 +38,7 @@ enum Look {
 /// its start. One that has done its work already did not die.
 pub(crate) fn outcome(root: &Path, session: &str) -> Outcome {
     let folder = root.join(session);
-    match watch(root, session, &folder) {
+    match watch(&folder) {
         None => Outcome::done(),
         Some(Standing::Ended(receipt)) if matches!(receipt.ended, Ended::Exited(0) | Ended::Killed) => {
             let how = super::sense::ended(receipt.ended).text();
@@ -52,11 +52,11 @@ pub(crate) fn outcome(root: &Path, session: &str) -> Outcome {
 }
 
 /// How it stands, if it has ended before it settled.
-fn watch(root: &Path, session: &str, folder: &Path) -> Option<Standing> {
+fn watch(folder: &Path) -> Option<Standing> {
     let begun = Instant::now();
     let (mut child, mut waited) = (None, None);
     while begun.elapsed() < PATIENCE {
-        match look(root, session, folder, &mut child) {
+        match look(folder, &mut child) {
             Look::Ended(standing) => return Some(standing),
             Look::Waits { who } if waited == Some(who) => return None,
             Look::Waits { who } => waited = Some(who),
@@ -68,13 +68,14 @@ fn watch(root: &Path, session: &str, folder: &Path) -> Option<Standing> {
     None
 }
 
-fn look(root: &Path, session: &str, folder: &Path, child: &mut Option<i32>) -> Look {
+fn look(folder: &Path, child: &mut Option<i32>) -> Look {
     match host::standing(folder) {
         Ok(Standing::Live) | Err(_) => {}
         Ok(standing) => return Look::Ended(standing),
     }
     if child.is_none() {
-        *child = looop_session::row(root, session).ok().flatten().and_then(|row| row.status.child);
+        // What cannot be read now is looked for again.
+        *child = host::child(folder).ok().flatten();
     }
     child.and_then(activity).unwrap_or(Look::Runs { worked: Duration::ZERO })
 }

@@ -28,7 +28,11 @@ fn stubborn(profile: &Profile, name: &str) -> (looop_sim::waiting::Fifo, String)
 
 /// A stubborn worker whose host is dead.
 fn lost_worker() -> Yard {
-    let yard = Yard::new();
+    lost_among(Yard::new())
+}
+
+/// The same in a yard in which others may run.
+fn lost_among(yard: Yard) -> Yard {
     let (here, command) = stubborn(&yard.profile, "here");
     yard.start("ship", &command).ok();
     here.hear();
@@ -48,8 +52,9 @@ fn down_ends_what_a_dead_host_left() {
 
 #[test]
 fn workers_that_are_kept_are_those_that_have_a_host() {
-    let yard = lost_worker();
+    let yard = Yard::new();
     yard.start("other", "exec sleep 1000").ok();
+    let yard = lost_among(yard);
     let down = yard.run(&["down", "--keep-workers", "--json"]).ok().json();
     assert_eq!((&down["workers"], &down["kept"]), (&json!(["ship~1"]), &json!(["other~1"])), "{down}");
     yard.run(&["kill", "other"]).ok();
