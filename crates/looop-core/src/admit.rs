@@ -327,7 +327,7 @@ fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
 
 /// The name of the next hosted session that is no worker's.
 pub fn session_name(ledger: &Ledger, what: &str) -> String {
-    format!("{what}~{}", ledger.sessions + 1)
+    format!("{what}~{}", ledger.sessions.saturating_add(1))
 }
 
 /// A planned question of the loop's own, with its letter fixed.
@@ -343,7 +343,7 @@ fn ask_act(ledger: &Ledger, plan: &Plan) -> Act {
 }
 
 pub(crate) fn ask_id(ledger: &Ledger) -> String {
-    let mut number = ledger.asks_made + 1;
+    let mut number = ledger.asks_made.saturating_add(1);
     while ledger.asks.contains_key(&format!("ask-{number}")) {
         number += 1;
     }

@@ -120,6 +120,8 @@ impl Seen {
             | Entry::Notified { .. }
             | Entry::Undelivered { .. }
             | Entry::Delivered { .. }
+            | Entry::Forgot { .. }
+            | Entry::Renumbered { .. }
             | Entry::Paused { .. }
             | Entry::Resumed
             | Entry::Dropped { .. }

@@ -300,7 +300,8 @@ pub fn paused(ledger: &Ledger, now: &Now) -> Option<Why> {
     match paused.until {
         Some(until) => {
             // The clock may have been stepped: a pause never lasts longer than it was meant to.
-            let length = Duration::from_millis(u64::try_from(until - paused.at.wall).unwrap_or(0));
+            let length =
+                Duration::from_millis(u64::try_from(until.saturating_sub(paused.at.wall)).unwrap_or(0));
             (!now.left(&paused.at, length).is_zero()).then_some(Why::Paused { until: Some(until) })
         }
         None => Some(Why::Paused { until: None }),

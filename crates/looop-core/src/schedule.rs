@@ -84,7 +84,8 @@ impl Schedule {
                 found.timestamp().as_millisecond()
             }
         };
-        let let_go = self.missed == Missed::Skip && wall - latest > GRACE_MS && met != Some(latest);
+        let let_go =
+            self.missed == Missed::Skip && wall.saturating_sub(latest) > GRACE_MS && met != Some(latest);
         (latest > self.created && !let_go).then_some(latest)
     }
 

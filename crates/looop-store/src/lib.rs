@@ -15,6 +15,7 @@ mod act;
 mod error;
 mod journal;
 mod lock;
+mod numbers;
 mod point;
 mod runs;
 mod snapshots;

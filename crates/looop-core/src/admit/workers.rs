@@ -278,7 +278,7 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
 pub(crate) fn next_session(ledger: &Ledger, fleet: &Fleet, id: &str) -> String {
     let used = ledger.generations.get(id).copied().unwrap_or(0);
     let seen = fleet.latest(id).map_or(0, |worker| generation(&worker.session));
-    format!("{id}~{}", used.max(seen) + 1)
+    format!("{id}~{}", used.max(seen).saturating_add(1))
 }
 
 /// The worker that a move names.

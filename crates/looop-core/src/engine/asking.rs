@@ -139,7 +139,7 @@ impl Engine {
         let reserved_usd = reserve.dollars();
         let tainted: Vec<String> = brief.tainted.iter().take(TAINTS).cloned().collect();
         let brief = brief.render();
-        let run = RunId(self.ledger.runs + 1);
+        let run = RunId(self.ledger.runs.saturating_add(1));
         let session = session_name(&self.ledger, "decide");
         self.log(
             Entry::DecideStarted {

@@ -118,6 +118,7 @@ impl Engine {
             }
             self.tend_parked(seen, now);
             self.tidy(seen, now);
+            self.forget(seen, now);
             self.restrain(seen, now);
         }
         before

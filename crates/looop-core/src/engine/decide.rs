@@ -61,7 +61,7 @@ impl Engine {
         // what is left then.
         let (beat, summary) = (deciding.beat, proposal.action.summary());
         self.log(Entry::Decided { beat, run: deciding.run, proposal: proposal.clone(), spend }, now);
-        let age = Duration::from_millis(u64::try_from(now.wall - ended).unwrap_or(0));
+        let age = Duration::from_millis(u64::try_from(now.wall.saturating_sub(ended)).unwrap_or(0));
         let stale = self.adopted && age > STALE;
         let cx = Context {
             ledger: &self.ledger,

@@ -33,7 +33,7 @@ fn holds(id: &str, record: &GoalRecord, (seen, readings): Sight<'_>, now: &Now) 
 
 /// Goals whose recipe was tried, or that were left alone, and that have another recipe now.
 pub(super) fn rewritten(ledger: &Ledger, docs: &Docs) -> Vec<String> {
-    let counted = |record: &GoalRecord| record.attempts + record.fruitless > 0 || record.left.is_some();
+    let counted = |record: &GoalRecord| record.attempts > 0 || record.fruitless > 0 || record.left.is_some();
     let goals = ledger.goals.iter().filter(|(_, record)| counted(record));
     goals.filter(|(id, record)| is_rewritten(ledger, docs, id, record)).map(|(id, _)| id.clone()).collect()
 }

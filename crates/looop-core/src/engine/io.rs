@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::ledger::entry::{Cause, FailureKind, Line, NOT_CHARGED, Spend};
+use crate::ledger::state::Ledger;
 use crate::model::digest::Digest;
 use crate::model::letter::Ask;
 use crate::model::moves::Proposal;
@@ -27,6 +28,8 @@ pub enum Event {
     Opened(Option<Box<Docs>>),
     /// The starter files were put into a fresh profile.
     Seeded(Vec<String>),
+    /// The highest numbers that are used on the disk.
+    Numbered(Numbers),
     /// The loop was started, by a person or by whatever keeps it running.
     Began {
         /// Whether a person did.
@@ -67,6 +70,24 @@ pub enum Event {
         /// Whether the workers go on.
         keep_workers: bool,
     },
+}
+
+/// The highest numbers that are used on the disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Of a decide.
+    pub runs: u64,
+    /// Of a hosted session that is no worker's.
+    pub sessions: u64,
+    /// Of an ask of the loop's own.
+    pub asks: u64,
+}
+
+impl Numbers {
+    /// Whether one of them is beyond what the log knows.
+    pub fn are_ahead_of(&self, ledger: &Ledger) -> bool {
+        self.runs > ledger.runs || self.sessions > ledger.sessions || self.asks > ledger.asks_made
+    }
 }
 
 /// What must be done.

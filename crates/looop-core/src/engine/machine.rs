@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::ending::Ending;
-use super::io::{Effect, Event, Reply, Request, RequestId};
+use super::io::{Effect, Event, Numbers, Reply, Request, RequestId};
 use super::looks::{Look, Looks};
 use super::wake::Timetable;
 use crate::bounds::{SENTENCE, cut};
@@ -16,6 +16,9 @@ use crate::model::digest::Digest;
 use crate::model::plan::BeatId;
 use crate::time::Now;
 use crate::world::observation::{Doc, Docs};
+
+/// Beats that are passed over after the log has lost its end: an input that was typed in one of them keeps its number.
+const BEATS_PASSED_OVER: u64 = 1000;
 
 /// What the engine is set up with.
 #[derive(Clone, Debug)]
@@ -129,6 +132,7 @@ impl Engine {
         match event {
             Event::Opened(docs) => self.opened(docs.as_deref()),
             Event::Seeded(files) => self.log(Entry::Seeded { files }, now),
+            Event::Numbered(found) => self.numbered(found, now),
             // A look that is wanted and never begun would keep the loop from its end.
             Event::Began { .. } | Event::Woke(_) if self.is_stopping() => {}
             Event::Began { by_person } => {
@@ -156,6 +160,15 @@ impl Engine {
         }
         self.go_on();
         self.take(now)
+    }
+
+    /// Counts on from the highest numbers of log and disk. A log that was cut knows less than there is.
+    fn numbered(&mut self, found: Numbers, now: &Now) {
+        if found.are_ahead_of(&self.ledger) {
+            let Numbers { runs, sessions, asks } = found;
+            let beats = self.ledger.beats.saturating_add(BEATS_PASSED_OVER);
+            self.log(Entry::Renumbered { runs, sessions, asks, beats }, now);
+        }
     }
 
     /// Says that the configuration is broken, or whole again, once.
@@ -281,7 +294,7 @@ impl Engine {
     }
 
     pub(super) fn next_beat(&self) -> BeatId {
-        BeatId(self.ledger.beats + 1)
+        BeatId(self.ledger.beats.saturating_add(1))
     }
 
     /// Remembers what an edit of would cut the backoff: PLAYBOOK, goals, configuration.

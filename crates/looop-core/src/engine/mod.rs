@@ -9,6 +9,7 @@ mod beat;
 mod consent;
 mod decide;
 mod ending;
+mod forgetting;
 mod goals;
 pub(crate) mod interview;
 pub mod io;

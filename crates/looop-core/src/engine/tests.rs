@@ -11,6 +11,7 @@ mod crash;
 mod crew;
 mod decides;
 mod ending;
+mod flood;
 mod letters;
 mod looks;
 mod machine;

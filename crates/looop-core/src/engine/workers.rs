@@ -1,10 +1,13 @@
 //! What the loop does about workers without being told: it notes their ends, takes their claims back, brings answers to
 //! those that died before they could fetch them, and removes what is kept for too long.
 
+use std::collections::BTreeSet;
+
 use super::io::{Effect, Reply, RequestId};
 use super::letters::is_held;
 use super::machine::Engine;
 use crate::admit::workers::budget;
+use crate::bounds::ENDED_WORKERS;
 use crate::ledger::entry::Entry;
 use crate::ledger::state::Ledger;
 use crate::model::moves::{Move, one_line};
@@ -78,8 +81,9 @@ impl Engine {
             let forgotten = record.ended.is_some() && !docs.fleet.workers.contains_key(*session);
             forgotten && now.since(&record.at) >= self.setup.limits.session_ttl
         });
-        let all = old.chain(records.map(|(session, _)| session.clone()));
-        all.filter(|session| self.needed(docs, session).is_none()).collect()
+        let all = old.chain(records.map(|(session, _)| session.clone())).chain(too_many(docs));
+        let all: BTreeSet<String> = all.collect();
+        all.into_iter().filter(|session| self.needed(docs, session).is_none()).collect()
     }
 
     /// Why a session must be kept, if it must.
@@ -233,6 +237,19 @@ impl Engine {
             self.push(Effect::Settle(ask));
         }
     }
+}
+
+/// The ended sessions beyond the number that is kept, the oldest first.
+fn too_many(docs: &Docs) -> Vec<String> {
+    let ended = docs.fleet.workers.values().filter(|worker| !worker.state.is_alive());
+    let mut ended: Vec<(i64, &String)> =
+        ended.map(|worker| (worker.ended.unwrap_or(worker.started), &worker.session)).collect();
+    let extra = ended.len().saturating_sub(ENDED_WORKERS);
+    if extra == 0 {
+        return Vec::new();
+    }
+    ended.sort_unstable();
+    ended.into_iter().take(extra).map(|(_, session)| session.clone()).collect()
 }
 
 /// A move that the loop makes of itself.

@@ -62,6 +62,8 @@ impl Entry {
             | Self::ScheduleDue { .. }
             | Self::ConfigMended
             | Self::Delivered { .. }
+            | Self::Forgot { .. }
+            | Self::Renumbered { .. }
             | Self::Paused { .. }
             | Self::Resumed => {}
         }

@@ -38,16 +38,6 @@ pub struct Line {
     pub entries: Vec<Entry>,
 }
 
-impl Line {
-    /// Whether it must be on the disk before anything follows. What was merely seen need not be.
-    pub fn needs_sync(&self) -> bool {
-        let seen = |entry: &Entry| {
-            matches!(entry, Entry::Saw { .. } | Entry::Skipped { .. } | Entry::Flapping { .. })
-        };
-        !self.entries.iter().all(seen)
-    }
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_zero(count: &u32) -> bool {
     *count == 0
@@ -537,6 +527,26 @@ pub enum Entry {
         /// Which.
         channel: String,
     },
+    /// What was known of goals and files that are gone for long is forgotten.
+    Forgot {
+        /// Goals by id.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        goals: Vec<String>,
+        /// Files that a decider wrote, by path.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        files: Vec<String>,
+    },
+    /// The disk has higher numbers than the log, which has lost its end: counting goes on from these.
+    Renumbered {
+        /// The last decide.
+        runs: u64,
+        /// The last hosted session that is no worker's.
+        sessions: u64,
+        /// The last ask of the loop's own.
+        asks: u64,
+        /// The last beat. Beats leave no number on the disk, so that a thousand are passed over.
+        beats: u64,
+    },
     /// Deciding stops until resumed.
     Paused {
         /// Until when, in milliseconds since the epoch.
@@ -555,55 +565,4 @@ pub enum Entry {
         /// Why.
         reason: String,
     },
-}
-
-impl Entry {
-    /// The beat that it belongs to, if it belongs to one.
-    pub fn beat(&self) -> Option<BeatId> {
-        match self {
-            Self::Skipped { beat, .. }
-            | Self::DecideStarted { beat, .. }
-            | Self::Decided { beat, .. }
-            | Self::Failed { beat, .. }
-            | Self::Rejected { beat, .. }
-            | Self::Overtaken { beat, .. }
-            | Self::Intended { beat, .. }
-            | Self::Restarted { beat, .. }
-            | Self::Finished { beat, .. }
-            | Self::Parked { beat: Some(beat), .. } => Some(*beat),
-            Self::Seeded { .. }
-            | Self::Saw { .. }
-            | Self::SensorChanged { .. }
-            | Self::Flapping { .. }
-            | Self::Parked { beat: None, .. }
-            | Self::Approved { .. }
-            | Self::Declined { .. }
-            | Self::Lapsed { .. }
-            | Self::Reparked { .. }
-            | Self::RuleWritten { .. }
-            | Self::Asked { .. }
-            | Self::Answered { .. }
-            | Self::Dismissed { .. }
-            | Self::Withdrawn { .. }
-            | Self::Trusted { .. }
-            | Self::WorkerStarted { .. }
-            | Self::WorkerEnded { .. }
-            | Self::Spent { .. }
-            | Self::Granted { .. }
-            | Self::Verified { .. }
-            | Self::ClaimReaped { .. }
-            | Self::Told { .. }
-            | Self::Pruned { .. }
-            | Self::ScheduleDue { .. }
-            | Self::ConfigError { .. }
-            | Self::ConfigMended
-            | Self::Notified { .. }
-            | Self::Undelivered { .. }
-            | Self::Delivered { .. }
-            | Self::Paused { .. }
-            | Self::Resumed
-            | Self::Dropped { .. }
-            | Self::Stopped { .. } => None,
-        }
-    }
 }

@@ -2,9 +2,14 @@
 
 use std::time::Duration;
 
+use memory::noted;
+
 use super::bound::is_policy_file;
 use super::entry::{Entry, Force, Line};
-use super::state::{Acting, AskRecord, Deciding, Ledger, Note, NoteKind, Nudge, Paused, ReadingRecord, Skip};
+use super::state::{
+    Acting, AskRecord, Deciding, GoalRecord, Ledger, Note, NoteKind, Noted, Nudge, Paused, ReadingRecord,
+    Skip,
+};
 use crate::bounds::{PROMPT, cut};
 use crate::model::digest::Digest;
 use crate::model::letter::AskKind;
@@ -21,6 +26,7 @@ mod consent;
 mod failures;
 mod goals;
 mod interview;
+mod memory;
 mod money;
 mod notices;
 mod sensors;
@@ -33,10 +39,6 @@ pub(crate) use goals::{AGAIN, LEAVE};
 const NOTES: usize = 20;
 /// Journal lines kept for the brief.
 const JOURNAL: usize = 20;
-/// Settled asks kept.
-const SETTLED: usize = 100;
-/// Schedules remembered.
-const SCHEDULES: usize = 500;
 
 /// Applies one append.
 pub fn apply_line(ledger: &mut Ledger, line: &Line) {
@@ -122,6 +124,8 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Delivered { channel } => drop(ledger.undelivered.remove(channel)),
         Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
         Entry::Resumed => failures::resumed(ledger),
+        Entry::Forgot { goals, files } => memory::forgot(ledger, goals, files),
+        Entry::Renumbered { .. } => memory::renumbered(ledger, entry),
     }
     notices::forget(ledger);
 }
@@ -145,10 +149,7 @@ fn journaled(ledger: &mut Ledger, line: &str) {
 
 fn schedule_due(ledger: &mut Ledger, schedule: &str, due: i64) {
     ledger.due.insert(schedule.to_owned(), due);
-    while ledger.due.len() > SCHEDULES {
-        let oldest = ledger.due.iter().min_by_key(|(_, due)| **due).map(|(name, _)| name.clone());
-        oldest.map(|name| ledger.due.remove(&name));
-    }
+    noted(ledger, Noted::Due, schedule);
 }
 
 fn saw_readings(
@@ -169,7 +170,7 @@ fn saw_readings(
                 ledger.readings.remove(name);
             }
             Some(digest) => {
-                let streak = ledger.readings.get(name).map_or(0, |record| record.streak + 1);
+                let streak = ledger.readings.get(name).map_or(0, |record| record.streak.saturating_add(1));
                 ledger.readings.insert(name.clone(), ReadingRecord { digest: *digest, streak });
             }
         }
@@ -209,11 +210,11 @@ fn decide_started(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     };
     ledger.beats = ledger.beats.max(beat.0);
     ledger.runs = ledger.runs.max(run.0);
-    ledger.sessions += 1;
+    ledger.sessions = ledger.sessions.saturating_add(1);
     ledger.skipped = None;
     notices::paid(ledger);
     let own = forced.as_ref().is_some_and(Force::is_own_doing) && changes.is_empty();
-    ledger.chain = if own { ledger.chain + 1 } else { 0 };
+    ledger.chain = if own { ledger.chain.saturating_add(1) } else { 0 };
     ledger.last_decide = Some(*at);
     ledger.decides.retain(|then| within_hour(then, at));
     ledger.decides.push(*at);
@@ -291,12 +292,12 @@ fn deciding_seq(ledger: &Ledger, run: RunId) -> u64 {
 fn intended(ledger: &mut Ledger, at: &Stamp, beat: BeatId, plan: &Plan) {
     ledger.beats = ledger.beats.max(beat.0);
     match &plan.act {
-        Act::Hosted { .. } => ledger.sessions += 1,
+        Act::Hosted { .. } => ledger.sessions = ledger.sessions.saturating_add(1),
         Act::Worker { session, .. } | Act::Again { session, .. } => workers::numbered(ledger, session),
         Act::Nothing | Act::Typed { .. } | Act::Ended { .. } | Act::File { .. } | Act::Archive { .. } => {}
     }
     if matches!(plan.action, Move::AskHuman { .. }) {
-        ledger.asks_made += 1;
+        ledger.asks_made = ledger.asks_made.saturating_add(1);
     }
     let sees = match &plan.author {
         Author::Decider(_) => ledger.deciding.take().map(|deciding| deciding.sees),
@@ -462,12 +463,11 @@ fn settle_ask(ledger: &mut Ledger, ask: &str) -> Option<AskRecord> {
             (record.attempts, record.fruitless) = (0, 0);
         }
     }
+    // A letter may name any goal. Where there is nothing else to be known of it, nothing is.
+    ledger.goals.retain(|_, record| *record != GoalRecord::default());
     let record = ledger.asks.remove(ask)?;
     ledger.settled.insert(ask.to_owned(), record.asked);
-    while ledger.settled.len() > SETTLED {
-        let oldest = ledger.settled.iter().min_by_key(|(_, asked)| **asked).map(|(id, _)| id.clone());
-        ledger.settled.remove(&oldest?);
-    }
+    noted(ledger, Noted::Settled, ask);
     Some(record)
 }
 

@@ -6,4 +6,5 @@ pub mod fold;
 mod reasons;
 mod spend;
 pub mod state;
+mod traits;
 pub mod undo;

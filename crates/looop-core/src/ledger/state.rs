@@ -127,6 +127,9 @@ pub struct Ledger {
     pub generations: BTreeMap<String, u64>,
     /// Answers that were brought to a worker which had died, by ask: the session that was told.
     pub redelivered: BTreeMap<String, String>,
+    /// When things were noted that are remembered only so that they are not done twice, by kind and name: the number of
+    /// the append. What is not here is older than all that is.
+    pub noted: BTreeMap<Noted, BTreeMap<String, u64>>,
     /// Tells that were noted lately.
     pub tells: BTreeMap<String, i64>,
     /// Schedules by name: the last time that each was noticed to be due, in milliseconds since the epoch.
@@ -137,6 +140,24 @@ pub struct Ledger {
     pub notices: BTreeMap<String, NoticeRecord>,
     /// Channels that did not take the last notice.
     pub undelivered: BTreeMap<String, UndeliveredRecord>,
+}
+
+/// Things that are remembered only so that they are not done twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Noted {
+    /// Asks that were settled.
+    Settled,
+    /// Answers that were brought to a worker which had died.
+    Redelivered,
+    /// Numbers of workers' sessions.
+    Generation,
+    /// Tells.
+    Tell,
+    /// Letters about money.
+    Expense,
+    /// Times at which schedules were due.
+    Due,
 }
 
 /// How far the interview of a first run is.

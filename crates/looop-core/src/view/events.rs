@@ -15,7 +15,7 @@ use crate::world::fleet::worker_of;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 44] = [
+pub const EVENT_NAMES: [&str; 46] = [
     "answered",
     "approved",
     "asked",
@@ -32,6 +32,7 @@ pub const EVENT_NAMES: [&str; 44] = [
     "failed",
     "finished",
     "flapping",
+    "forgot",
     "granted",
     "intended",
     "interrupted",
@@ -42,6 +43,7 @@ pub const EVENT_NAMES: [&str; 44] = [
     "paused",
     "pruned",
     "rejected",
+    "renumbered",
     "reparked",
     "restarted",
     "resumed",
@@ -152,6 +154,10 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         }
         Entry::Paused { until } => vec![("paused", json!({"until": until.map(machine_text)}))],
         Entry::Resumed => vec![("resumed", json!({}))],
+        Entry::Forgot { goals, files } => vec![("forgot", json!({"goals": goals, "files": files}))],
+        Entry::Renumbered { runs, sessions, .. } => {
+            vec![("renumbered", json!({"runs": runs, "sessions": sessions}))]
+        }
         Entry::Dropped { what } => vec![("dropped", json!({"what": what}))],
         Entry::Stopped { reason } => vec![("stopped", json!({"reason": reason}))],
     }

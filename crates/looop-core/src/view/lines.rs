@@ -75,7 +75,9 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
         Entry::Asked { .. } | Entry::Answered { .. } | Entry::Dismissed { .. } | Entry::Withdrawn { .. } => {
             of_ask(entry).into_iter().collect()
         }
-        Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } => Vec::new(),
+        Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } | Entry::Forgot { .. } => {
+            Vec::new()
+        }
         Entry::WorkerEnded { .. }
         | Entry::Spent { .. }
         | Entry::Granted { .. }
@@ -133,6 +135,12 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
             vec![('‖', Tone::Plain, text)]
         }
         Entry::Resumed => vec![('▸', Tone::Plain, "resumed".to_owned())],
+        Entry::Renumbered { runs, sessions, .. } => {
+            let text = format!(
+                "the log had lost its end; decides are counted on from {runs}, sessions from {sessions}"
+            );
+            vec![('!', Tone::Plain, text)]
+        }
         Entry::Dropped { what } => vec![('-', Tone::Dim, format!("dropped {what}"))],
         Entry::Stopped { reason } => vec![('■', Tone::Plain, format!("stopped: {reason}"))],
     }

@@ -73,6 +73,8 @@ fn one_of_each() -> Vec<Entry> {
         Entry::Flapping { reading: "ci".into() },
         Entry::SensorChanged { sensor: "ci".into(), state: SensorState::Failing { reason: "x".into() } },
         Entry::Withdrawn { ask: "a".into(), reason: Withdrawal::Gone },
+        Entry::Forgot { goals: vec!["g".into()], files: vec![] },
+        Entry::Renumbered { runs: 1, sessions: 2, asks: 3, beats: 4 },
         Entry::Skipped { beat, cause: Cause::Timer, why, changes: vec![], sees: None },
         Entry::DecideStarted {
             tainted: Vec::new(),
@@ -203,13 +205,15 @@ fn kind(entry: &Entry) -> usize {
         Entry::Trusted { .. } => 39,
         Entry::SensorChanged { .. } => 40,
         Entry::Withdrawn { .. } => 41,
+        Entry::Forgot { .. } => 42,
+        Entry::Renumbered { .. } => 43,
     }
 }
 
 #[test]
 fn the_names_are_those_of_the_events_in_order() {
     let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..42).collect::<Vec<_>>(), "one of each kind");
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..44).collect::<Vec<_>>(), "one of each kind");
     let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
     let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);

@@ -55,6 +55,8 @@ pub fn kind(entry: &Entry) -> &'static str {
         Entry::Delivered { .. } => "entry delivered",
         Entry::Paused { .. } => "entry paused",
         Entry::Resumed => "entry resumed",
+        Entry::Forgot { .. } => "entry forgot",
+        Entry::Renumbered { .. } => "entry renumbered",
         Entry::Dropped { .. } => "entry dropped",
         Entry::Stopped { .. } => "entry stopped",
     }

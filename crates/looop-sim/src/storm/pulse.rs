@@ -200,7 +200,7 @@ impl Pulse {
     }
 
     fn append(&mut self, site: &mut Site, line: &Line) -> Result<(), Halt> {
-        self.log.append(line, needs_sync(line)).map_err(Halt::Log)?;
+        self.log.append(line, line.needs_sync()).map_err(Halt::Log)?;
         self.gap = None;
         if let Some(bank) = &mut site.bank {
             bank.books.add(line);
@@ -258,13 +258,6 @@ impl Pulse {
             Err(error) => Err(Halt::Failed(error.to_string())),
         }
     }
-}
-
-/// What must be on the disk before anything follows. What was merely seen need not be.
-fn needs_sync(line: &Line) -> bool {
-    line.entries
-        .iter()
-        .any(|entry| !matches!(entry, Entry::Saw { .. } | Entry::Skipped { .. } | Entry::Flapping { .. }))
 }
 
 /// An event or effect in one line.

@@ -3,16 +3,21 @@
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use super::forms::Found;
 use crate::disk::Meta;
 
-/// A file must have been left alone for this long before it was read, or a later change could show the same times.
-const SETTLED_NS: i128 = 1_000_000_000;
+/// Letters by path. The folder of a path says of which type its letter is.
+type Known = HashMap<String, Kept>;
 
-/// Letters by path, with what was known of their files. The folder of a path says of which type its letter is.
-type Known = HashMap<String, (Meta, Box<dyn Any + Send>)>;
+/// A letter, and what was known of its file when it was read.
+struct Kept {
+    meta: Meta,
+    letter: Box<dyn Any + Send>,
+    /// Whether it was read twice with the same times. A file that is changed right after it was first read may show the
+    /// times from before.
+    settled: bool,
+}
 
 /// Whole letters by path.
 #[derive(Default)]
@@ -25,28 +30,23 @@ impl LetterCache {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether something is known of a path: only then it is worth to look at its file without reading it.
+    /// Whether it is worth to look at a file without reading it.
     pub(super) fn knows(&self, path: &str) -> bool {
-        self.lock().contains_key(path)
+        self.lock().get(path).is_some_and(|kept| kept.settled)
     }
 
     /// The letter of a file that is as it was when it was read.
     pub(super) fn get<T: Clone + 'static>(&self, path: &str, meta: &Meta) -> Option<Found<T>> {
         let letters = self.lock();
-        let (known, letter) = letters.get(path)?;
-        if known != meta {
-            return None;
-        }
-        letter.downcast_ref::<Found<T>>().cloned()
+        let kept = letters.get(path).filter(|kept| kept.settled && kept.meta == *meta)?;
+        kept.letter.downcast_ref::<Found<T>>().cloned()
     }
 
     /// Keeps a letter that was read.
     pub(super) fn keep<T: Clone + Send + 'static>(&self, path: &str, meta: Meta, letter: &Found<T>) {
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        let now = now.map_or(0, |since| i128::try_from(since.as_nanos()).unwrap_or(i128::MAX));
-        if now.saturating_sub(meta.changed.max(meta.modified)) >= SETTLED_NS {
-            self.lock().insert(path.to_owned(), (meta, Box::new(letter.clone())));
-        }
+        let mut letters = self.lock();
+        let settled = letters.get(path).is_some_and(|kept| kept.meta == meta);
+        letters.insert(path.to_owned(), Kept { meta, letter: Box::new(letter.clone()), settled });
     }
 
     /// Forgets the letters of a folder that are not among these.

@@ -82,11 +82,11 @@ fn pulse(status: &View) -> String {
         };
     };
     let kind = if pulse.detached { "up" } else { "in the foreground" };
-    let since = age_text(u64::try_from((now.wall - pulse.since) / 1000).ok());
+    let since = age_text(u64::try_from(now.wall.saturating_sub(pulse.since) / 1000).ok());
     let next = pulse.next.as_ref().map_or_else(
         || "looking now".to_owned(),
         |next| {
-            let left = age_text(u64::try_from((next.at - now.wall).max(0) / 1000).ok());
+            let left = age_text(u64::try_from(next.at.saturating_sub(now.wall).max(0) / 1000).ok());
             format!("looks next in {left}: {}", next.why)
         },
     );

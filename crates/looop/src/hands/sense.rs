@@ -378,7 +378,7 @@ fn prepare(reader: &Reader, name: &str, sensor: &Sensor, now: &Now) -> Ready {
         && let Some((reading, taken)) = previous(reader, name)
     {
         // A snapshot from the future was taken before the clock was set back: its age is not known, so it is run.
-        let age = u64::try_from(now.wall - taken).ok().map(Duration::from_millis);
+        let age = u64::try_from(now.wall.saturating_sub(taken)).ok().map(Duration::from_millis);
         if age.is_some_and(|age| age < interval) {
             return Ready::Reuse(reading);
         }

@@ -160,6 +160,8 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::Withdrawn { .. }
         | Entry::Trusted { .. }
         | Entry::Paused { .. }
+        | Entry::Forgot { .. }
+        | Entry::Renumbered { .. }
         | Entry::Resumed
         | Entry::Dropped { .. }
         | Entry::Stopped { .. } => {}

@@ -152,8 +152,15 @@ pub(super) fn halt_failure(halt: Halt) -> Failure {
 }
 
 impl Driver {
-    /// The first event after a replay.
+    /// The first events after a replay.
     pub(super) fn opened(&mut self) {
+        match self.reader.highest_numbers() {
+            Ok(found) if found.are_ahead_of(self.engine.ledger()) => {
+                self.events.push_back(Event::Numbered(found));
+            }
+            Ok(_) => {}
+            Err(error) => self.warn(&error.text()),
+        }
         let docs = self.engine.is_busy().then(|| Box::new(self.docs(None)));
         self.events.push_back(Event::Opened(docs));
     }
@@ -394,6 +401,7 @@ pub(super) fn is_fact(event: &Event) -> bool {
     match event {
         Event::Seeded(_) | Event::Reaped(_) | Event::Pruned(..) | Event::Notified(..) => true,
         Event::Opened(_)
+        | Event::Numbered(_)
         | Event::Began { .. }
         | Event::Woke(_)
         | Event::Configured(_)

@@ -188,7 +188,10 @@ impl Driver {
     fn release_code(&mut self, now: &Now) {
         let rests = self.engine.looked() > 0 && self.engine.is_idle();
         let lately = self.released.is_some_and(|at| now.up.saturating_sub(at) < RELEASE_GAP);
-        if rests && !lately && self.alarm.next(now).is_none_or(|next| next.at - now.wall >= LONG_REST) {
+        if rests
+            && !lately
+            && self.alarm.next(now).is_none_or(|next| next.at.saturating_sub(now.wall) >= LONG_REST)
+        {
             self.released = Some(now.up);
             looop_session::let_go_of_code();
         }

@@ -2,6 +2,7 @@
 
 mod api;
 mod attacks;
+mod bounds;
 mod broken;
 mod builtin;
 mod consent;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::bounds::{self, json_width};
+use crate::engine::io::Numbers;
 use crate::ledger::state::NoteKind;
 use crate::model::letter::AskKind;
 
@@ -186,4 +187,50 @@ fn the_same_long_reason_is_not_logged_twice() {
     assert_eq!(count(|entry| matches!(entry, Entry::ConfigError { .. }).then_some(())), 1);
     assert_eq!(count(|entry| matches!(entry, Entry::Skipped { .. }).then_some(())), 1);
     assert!(world.longest_line() < 10_000);
+}
+
+#[test]
+fn of_goals_that_are_gone_the_longest_unserved_are_forgotten() {
+    let mut world = World::new(true, &[]).goal("kept", "Prose.\n");
+    let mut ledger = Ledger::default();
+    for number in 0..3 * bounds::ABSENT {
+        let served = Some(crate::time::Stamp { wall: i64::try_from(number).unwrap(), up: 0, boot: 1 });
+        let record = crate::ledger::state::GoalRecord { served, attempts: 1, ..Default::default() };
+        ledger.goals.insert(format!("gone-{number}"), record);
+        ledger.written.insert(format!("goals/gone-{number}.md"), Digest::of(b"x"));
+        ledger.tainted.insert(format!("goals/gone-{number}.md"), Digest::of(b"x"));
+    }
+    ledger
+        .goals
+        .insert("kept".to_owned(), crate::ledger::state::GoalRecord { attempts: 7, ..Default::default() });
+    ledger.written.insert("goals/kept.md".to_owned(), Digest::of(b"x"));
+    world.engine = Engine::new(ledger, Setup { limits: limits(), builtin: true, paid: Vec::new() });
+    world.beat();
+    let ledger = world.engine.ledger();
+    assert!(ledger.goals.len() <= bounds::ABSENT, "{}", ledger.goals.len());
+    assert!(
+        ledger.goals.contains_key(&format!("gone-{}", 3 * bounds::ABSENT - 1)),
+        "the last served is remembered"
+    );
+    assert!(ledger.goals.contains_key("kept") && ledger.written.contains_key("goals/kept.md"));
+    assert_eq!((ledger.written.len(), ledger.tainted.len()), (1, 0));
+    let lines = world.lines.len();
+    world.beat();
+    let forgot = world.lines[lines..].iter().flat_map(|line| &line.entries);
+    assert_eq!(forgot.filter(|entry| matches!(entry, Entry::Forgot { .. })).count(), 0, "once");
+}
+
+#[test]
+fn higher_numbers_on_the_disk_are_counted_on_from() {
+    let mut world = World::new(true, &[]);
+    world.step(Event::Numbered(Numbers { runs: 12, sessions: 57, asks: 3 }));
+    world.step(Event::Numbered(Numbers { runs: 12, sessions: 57, asks: 3 }));
+    assert_eq!(
+        world.logged(|entry| matches!(entry, Entry::Renumbered { .. }).then_some(())).len(),
+        1,
+        "once"
+    );
+    world.ask(Request::Make { proposal: Proposal::of(Move::RunShell { cmd: "true".into(), reason: None }) });
+    let session = world.engine.ledger().acting.as_ref().and_then(|acting| acting.plan.act.starts()).unwrap();
+    assert_eq!(session, "move~58");
 }

@@ -55,7 +55,7 @@ fn parked(ledger: &mut Ledger, at: &Stamp, (ask, beat): (&str, Option<BeatId>), 
         record.tainted = parked.tainted;
     }
     if !parked.proposed {
-        ledger.asks_made += 1;
+        ledger.asks_made = ledger.asks_made.saturating_add(1);
         ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
     }
     ledger.lapsed.remove(ask);

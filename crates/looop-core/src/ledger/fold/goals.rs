@@ -28,7 +28,7 @@ pub(super) fn served(ledger: &mut Ledger, at: &Stamp, plan: &Plan, outcome: &Out
     if matches!(plan.action, Move::AskHuman { .. }) {
         return;
     }
-    record.attempts += u32::from(plan.author == Author::Builtin);
+    record.attempts = record.attempts.saturating_add(u32::from(plan.author == Author::Builtin));
     record.done = outcome.is_done();
     record.last = Some(match outcome {
         Outcome::Done { .. } => "done".to_owned(),

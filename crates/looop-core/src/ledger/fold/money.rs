@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::memory::noted;
 use crate::ledger::entry::{Entry, FREE, FailureKind, NOT_CHARGED, RESERVED, Spend};
-use crate::ledger::state::{DaySpend, Ledger, Limited, Unmetered};
+use crate::ledger::state::{DaySpend, Ledger, Limited, Noted, Unmetered};
 use crate::meter::Micros;
 use crate::model::digest::Digest;
 use crate::purse::LONGEST;
@@ -11,8 +12,6 @@ use crate::time::Stamp;
 
 /// Days of spend kept.
 pub(super) const DAYS: usize = 40;
-/// Letters about money that are remembered: more than can wait.
-const EXPENSES: usize = 2000;
 
 /// The machine was started anew with an earlier calendar: from here on its clock tells for how long a day ahead counts.
 pub(super) fn anchor(ledger: &mut Ledger, at: &Stamp) {
@@ -40,7 +39,7 @@ pub(super) fn saw_broke(ledger: &mut Ledger, broke: &BTreeMap<String, String>) {
 pub(super) fn settle(ledger: &mut Ledger, at: &Stamp, spend: &Spend, goal: Option<&str>) {
     add(ledger, at, spend, goal);
     let day = ledger.spend.entry(spend.day.clone()).or_default();
-    day.decides += 1;
+    day.decides = day.decides.saturating_add(1);
     let deciding = ledger.deciding.as_mut().map(|deciding| {
         deciding.reserved_usd = 0.0;
         ledger.limited.remove(&deciding.decider);
@@ -107,11 +106,7 @@ pub(super) fn spent(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
     }
     if let Some((letter, written)) = letter {
         ledger.expenses.insert(letter.clone(), *written);
-    }
-    while ledger.expenses.len() > EXPENSES {
-        let oldest = ledger.expenses.iter().min_by_key(|(_, written)| **written).map(|(id, _)| id.clone());
-        let Some(oldest) = oldest else { return };
-        ledger.expenses.remove(&oldest);
+        noted(ledger, Noted::Expense, letter);
     }
 }
 

@@ -1,12 +1,13 @@
 //! The fold: what each entry makes of the ledger.
 
+mod memory;
 mod undo;
 mod workers;
 
 use serde_json::json;
 
 use super::money::DAYS;
-use super::{JOURNAL, NOTES, SETTLED, apply, apply_line};
+use super::{JOURNAL, NOTES, apply, apply_line};
 use crate::gate::Why;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Force, Line, Spend};
 use crate::ledger::state::{GoalRecord, Ledger, NoteKind, Nudge};
@@ -568,18 +569,6 @@ fn settling_an_ask_frees_the_goal_that_waits_for_it() {
         let note = NoteKind::Answer { ask: "a".into(), prompt: "Really?".into(), text: "yes".into() };
         assert_eq!(notes(&ledger), if told { vec![&note] } else { vec![] });
     }
-}
-
-#[test]
-fn the_latest_settled_asks_are_kept() {
-    let mut ledger = Ledger::default();
-    for number in 0..=SETTLED {
-        let id = format!("ask-{number}");
-        let when = i64::try_from(SETTLED - number).unwrap();
-        then(&mut ledger, &[asked(&id, None, when), Entry::Dismissed { ask: id.clone() }]);
-    }
-    assert_eq!(ledger.settled.len(), SETTLED);
-    assert!(!ledger.settled.contains_key(&format!("ask-{SETTLED}")), "the one asked first goes");
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! What entries about workers add up to.
 
-use std::collections::BTreeMap;
-
-use crate::ledger::state::{Ledger, WorkerRecord};
+use super::memory::noted;
+use crate::ledger::state::{Ledger, Noted, WorkerRecord};
 use crate::model::moves::Move;
 use crate::model::plan::{Act, Author, Plan};
 use crate::model::rights::Rights;
@@ -12,27 +11,11 @@ use crate::world::baseline::{Seen, seen_of_value, worker_item};
 use crate::world::fleet::{WorkerState, generation, worker_of};
 use crate::world::probe::{Health, WorkerRow};
 
-/// Workers whose numbers are remembered after nothing else of them is kept.
-const GENERATIONS: usize = 5000;
-/// Brought answers and noted tells that are remembered.
-const REMEMBERED: usize = 200;
-
 /// A session's number is used up as soon as it is intended, whatever comes of it.
 pub(super) fn numbered(ledger: &mut Ledger, session: &str) {
     let known = ledger.generations.entry(worker_of(session).to_owned()).or_default();
     *known = (*known).max(generation(session));
-    if ledger.generations.len() > GENERATIONS {
-        forget_a_generation(ledger, session);
-    }
-}
-
-/// Drops the number of a worker of which nothing is kept.
-fn forget_a_generation(ledger: &mut Ledger, newest: &str) {
-    let kept = |id: &str| ledger.workers.keys().any(|session| worker_of(session) == id);
-    let idle = ledger.generations.keys().find(|id| id.as_str() != worker_of(newest) && !kept(id)).cloned();
-    if let Some(id) = idle {
-        ledger.generations.remove(&id);
-    }
+    noted(ledger, Noted::Generation, worker_of(session));
 }
 
 /// A move that touches workers took effect.
@@ -101,8 +84,10 @@ fn discharge(ledger: &mut Ledger, session: &str) {
 
 /// These answers were brought to this session, and are not brought again.
 fn brought(ledger: &mut Ledger, asks: &[String], session: &str) {
-    ledger.redelivered.extend(asks.iter().map(|ask| (ask.clone(), session.to_owned())));
-    shorten(&mut ledger.redelivered);
+    for ask in asks {
+        ledger.redelivered.insert(ask.clone(), session.to_owned());
+        noted(ledger, Noted::Redelivered, ask);
+    }
 }
 
 /// A start of which it is not known whether it happened leaves a session that may be on the disk: it is kept with the
@@ -170,7 +155,8 @@ pub(super) fn ended(ledger: &mut Ledger, session: &str, state: &WorkerState) {
     }
     record.ended = Some(state.clone());
     if let Some(goal) = record.goal.clone() {
-        ledger.goals.entry(goal).or_default().fruitless += 1;
+        let goal = ledger.goals.entry(goal).or_default();
+        goal.fruitless = goal.fruitless.saturating_add(1);
     }
 }
 
@@ -202,17 +188,7 @@ pub(super) fn pruned(ledger: &mut Ledger, sessions: &[String]) {
 /// A tell was seen.
 pub(super) fn told(ledger: &mut Ledger, tell: &str, when: i64) {
     ledger.tells.insert(tell.to_owned(), when);
-    while ledger.tells.len() > REMEMBERED {
-        let oldest = ledger.tells.iter().min_by_key(|(_, told)| **told).map(|(id, _)| id.clone());
-        let Some(oldest) = oldest else { return };
-        ledger.tells.remove(&oldest);
-    }
-}
-
-fn shorten(map: &mut BTreeMap<String, String>) {
-    while map.len() > REMEMBERED {
-        map.pop_first();
-    }
+    noted(ledger, Noted::Tell, tell);
 }
 
 /// A hosted child that never ran is started under another name.
@@ -222,6 +198,6 @@ pub(super) fn restarted(ledger: &mut Ledger, session: &str) {
     }
     match ledger.acting.as_ref().map(|acting| &acting.plan.act) {
         Some(Act::Worker { .. } | Act::Again { .. }) => numbered(ledger, session),
-        _ => ledger.sessions += 1,
+        _ => ledger.sessions = ledger.sessions.saturating_add(1),
     }
 }

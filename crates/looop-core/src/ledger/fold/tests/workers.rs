@@ -1,6 +1,7 @@
 //! What entries about workers make of the ledger.
 
 use super::*;
+use crate::bounds::{GENERATIONS, REMEMBERED};
 use crate::ledger::state::WorkerRecord;
 use crate::model::money::Allowance;
 use crate::world::baseline::{seen_of_value, worker_item};
@@ -203,25 +204,6 @@ fn what_is_pruned_is_forgotten_with_its_row() {
 }
 
 #[test]
-fn the_newest_tells_and_brought_answers_are_remembered() {
-    let mut ledger = Ledger::default();
-    for number in 0..=200 {
-        let told = Entry::Told {
-            tell: format!("tell-{number}"),
-            session: "w~1".into(),
-            text: String::new(),
-            told: 1000 - number,
-        };
-        then(&mut ledger, &[told]);
-        let ask = format!("ask-{number:03}");
-        then(&mut ledger, &made(again_of(Author::Builtin, "w~1", "w~2", Some(&ask)), Outcome::done()));
-    }
-    assert_eq!((ledger.tells.len(), ledger.redelivered.len()), (200, 200));
-    assert!(!ledger.tells.contains_key("tell-200"), "the one told first goes");
-    assert!(!ledger.redelivered.contains_key("ask-000"));
-}
-
-#[test]
 fn an_answer_to_a_worker_is_no_note_for_the_decider() {
     let mut ledger = started("worker", None);
     let answered = Entry::Answered { ask: "a".into(), text: "yes".into() };
@@ -231,4 +213,36 @@ fn an_answer_to_a_worker_is_no_note_for_the_decider() {
     assert_eq!(notes(&ledger).len(), 1);
     then(&mut ledger, &[Entry::Dismissed { ask: "a".into() }]);
     assert_eq!(notes(&ledger).len(), 1);
+}
+
+#[test]
+fn a_redelivery_is_forgotten_by_its_age_and_not_by_its_name() {
+    let mut ledger = Ledger::default();
+    for number in 0..REMEMBERED {
+        let again =
+            again_of(Author::Builtin, "z~1", &format!("z~{}", number + 2), Some(&format!("z-{number}")));
+        then(&mut ledger, &made(again, Outcome::done()));
+    }
+    then(&mut ledger, &made(again_of(Author::Builtin, "a~1", "a~2", Some("a-1")), Outcome::done()));
+    assert_eq!(ledger.redelivered.get("a-1").map(String::as_str), Some("a~2"), "it is not brought again");
+    assert!(!ledger.redelivered.contains_key("z-0"), "the oldest is forgotten");
+    assert_eq!(ledger.redelivered.len(), REMEMBERED);
+}
+
+#[test]
+fn the_number_of_a_worker_is_forgotten_by_its_age_and_not_by_its_name() {
+    let mut ledger = Ledger::default();
+    let start = |ledger: &mut Ledger, id: &str| {
+        let session = format!("{id}~1");
+        let plan = start_of(model(), &session, None);
+        then(ledger, &made(plan, Outcome::failed("no")));
+    };
+    for number in 0..GENERATIONS {
+        start(&mut ledger, &format!("z{number}"));
+    }
+    start(&mut ledger, "a");
+    start(&mut ledger, "b");
+    assert!(ledger.generations.contains_key("a") && ledger.generations.contains_key("b"));
+    assert!(!ledger.generations.contains_key("z0") && !ledger.generations.contains_key("z1"));
+    assert_eq!(ledger.generations.len(), GENERATIONS);
 }
