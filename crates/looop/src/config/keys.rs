@@ -162,7 +162,7 @@ pub const KEYS: &[KeyDoc] = &[
         "notification",
         None,
         "",
-        "shell command when a person is needed; {{message}} and {{id}} are filled in",
+        "shell command when a person is needed; the message is in $LOOOP_MESSAGE and on standard input",
         |c, v| put(&mut c.notification, v.text().and_then(notification).map(Some)),
     ),
     top(

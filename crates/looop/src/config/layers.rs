@@ -95,7 +95,7 @@ impl Builder {
         let source = Source { path, text };
         match tree::parse(text, format_of(path, text)) {
             Ok(mut fields) => {
-                self.warnings.append(&mut older::modernise(&mut fields));
+                self.warnings.append(&mut older::modernise(&mut fields, format_of(path, text)));
                 self.read_fields(&source, &fields);
             }
             Err(e) => self.complain(&source, "", e.span.as_ref(), Complaint::Syntax(e.message)),

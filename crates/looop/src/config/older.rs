@@ -5,8 +5,8 @@
 //! Tick commands were once piped into a formatter that is gone.
 
 use super::{
-    template::{placeholders, replace_plain},
-    tree::{Field, Item, Node},
+    template::{placeholders, replace_plain, takes_message},
+    tree::{Field, Format, Item, Node},
     warning::Warning,
 };
 
@@ -24,8 +24,17 @@ const FILLINGS: [(&str, &str); 2] = [("worker_model", "model"), ("worker_thinkin
 const ONLY_RUNNER: &str = "default";
 
 /// Rewrites older forms in place and says what the person should know about it.
-pub(super) fn modernise(fields: &mut Vec<Field>) -> Vec<Warning> {
+pub(super) fn modernise(fields: &mut Vec<Field>, format: Format) -> Vec<Warning> {
     let mut warnings = Vec::new();
+    let older = |field: &Field| {
+        let text = if let Item::Text(text) = &field.value.item { text } else { "" };
+        field.key == "notification" && takes_message(text)
+    };
+    // Older versions wrote JSON; such a profile opens, and says what to change.
+    if format == Format::Json && fields.iter().any(older) {
+        fields.retain(|field| !older(field));
+        warnings.push(Warning::NoNotification);
+    }
     lift_flat(fields, &mut warnings);
     for runner in fields.iter_mut().filter(|field| field.key == "runners").filter_map(table_of).flatten() {
         let name = runner.key.clone();

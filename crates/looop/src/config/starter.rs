@@ -24,7 +24,7 @@ max_decides_per_hour = 120
 # max_daily_usd = 10
 
 # Run when you are needed; it gets LOOOP_MESSAGE, LOOOP_ID and LOOOP_KIND.
-# notification = \"notify-send looop {{{{message}}}}\"
+# notification = \"notify-send looop -- \\\"$LOOOP_MESSAGE\\\"\"
 # ntfy = \"https://ntfy.sh/a-topic-only-you-know\"
 
 {agent}"

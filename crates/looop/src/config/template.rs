@@ -11,7 +11,7 @@ use std::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template(String);
 
-/// A shell command that may contain `{{message}}` and `{{id}}`.
+/// A shell command that may contain `{{id}}`. The message comes in `LOOOP_MESSAGE` and on standard input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotificationCommand(String);
 
@@ -80,7 +80,12 @@ impl Template {
 impl NotificationCommand {
     /// A command whose placeholders are known, or why it is none.
     pub(super) fn new(text: &str) -> Result<Self, String> {
-        refuse_unknown(text, &["message", "id"])?;
+        if takes_message(text) {
+            return Err(format!(
+                "{{{{message}}}} would make a stranger's words part of the command; {MESSAGE}"
+            ));
+        }
+        refuse_unknown(text, &["id"])?;
         Ok(NotificationCommand(text.to_owned()))
     }
 
@@ -89,18 +94,29 @@ impl NotificationCommand {
         &self.0
     }
 
-    /// The command with `{{message}}` and `{{id}}` turned into quoted uses of `LOOOP_MESSAGE` and `LOOOP_ID`, so that
-    /// no word of a message can be read as shell.
+    /// The command with `{{id}}` turned into quoted uses of `LOOOP_ID`, and the message on its standard input.
     pub fn shell(&self) -> OsString {
-        expand(&self.0, |name, quotes| {
-            let variable = if name == "id" { "${LOOOP_ID}" } else { "${LOOOP_MESSAGE}" };
+        let mut command = OsString::from("{\n");
+        command.push(expand(&self.0, |_, quotes| {
+            let variable = "${LOOOP_ID}";
             match quotes {
                 Quotes::None => format!("\"{variable}\"").into(),
                 Quotes::Double => variable.into(),
                 Quotes::Single => format!("'\"{variable}\"'").into(),
             }
-        })
+        }));
+        command.push("\n} <<< \"$LOOOP_MESSAGE\"");
+        command
     }
+}
+
+/// How a command gets the message.
+pub(super) const MESSAGE: &str = "it is in $LOOOP_MESSAGE and on standard input: \
+    notify-send looop -- \"$LOOOP_MESSAGE\", or curl --data-binary @- URL";
+
+/// Whether a notification command wants the message in its text, as older ones do.
+pub(super) fn takes_message(text: &str) -> bool {
+    placeholders(text).any(|name| name == "message")
 }
 
 fn refuse_unknown(text: &str, known: &[&str]) -> Result<(), String> {
@@ -313,15 +329,25 @@ mod tests {
     }
 
     #[test]
-    fn a_message_stays_a_message() {
-        let message = "a  b; echo $(id) `id` \"'* {{id}}";
-        for text in ["printf %s {{message}}", "printf %s \"{{message}}\"", "printf %s '{{message}}'"] {
+    fn a_message_comes_by_variable_and_standard_input_alone() {
+        let message = "@/etc/passwd; echo $(id) `id` \"'* {{id}}";
+        for text in [
+            "printf '%s\\n' \"$LOOOP_MESSAGE\"",
+            "cat",
+            "cat # a comment",
+            "read -r line; printf '%s\\n' \"$line\"",
+        ] {
             let command = NotificationCommand::new(text).unwrap().shell();
             let output =
                 Command::new("bash").arg("-c").arg(&command).env("LOOOP_MESSAGE", message).output().unwrap();
-            assert_eq!(String::from_utf8(output.stdout).unwrap(), message, "{text}");
+            assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{message}\n"), "{text}");
         }
-        assert_eq!(NotificationCommand::new("n {{id}}").unwrap().shell(), "n \"${LOOOP_ID}\"");
+        for text in ["curl -d {{message}} x", "bash -c \"echo {{message}}\"", "n '{{ message }}'"] {
+            let refused = NotificationCommand::new(text).unwrap_err();
+            assert!(refused.contains("notify-send looop -- \"$LOOOP_MESSAGE\""), "{refused}");
+        }
+        let shell = NotificationCommand::new("n {{id}}").unwrap().shell();
+        assert!(shell.to_str().unwrap().contains("n \"${LOOOP_ID}\"\n"), "{shell:?}");
     }
 
     #[test]
@@ -357,7 +383,7 @@ mod tests {
         }
         assert_eq!(
             NotificationCommand::new("n {{msg}}").unwrap_err(),
-            "unknown placeholder {{msg}}; known here: {{message}} and {{id}}"
+            "unknown placeholder {{msg}}; known here: {{id}}"
         );
     }
 }

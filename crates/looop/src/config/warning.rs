@@ -3,6 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use super::problem::clean;
+use super::template::MESSAGE;
 
 /// Something the person should know, said once at start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum Warning {
         /// The newer one.
         by: String,
     },
+    /// The notification command of an older file puts the message into its text, and is left out.
+    NoNotification,
     /// A runner that is named as a decider and cannot decide.
     CannotDecide {
         /// The runner.
@@ -56,6 +59,10 @@ impl fmt::Display for Warning {
                 write!(f, "`{key}`: the pipe into the old formatter at its end was left out; delete it")
             }
             Warning::Overridden { key, by } => write!(f, "`{key}` is not read, since `{by}` is there"),
+            Warning::NoNotification => write!(
+                f,
+                "`notification` is not used: {{{{message}}}} would make a stranger's words part of the command; {MESSAGE}"
+            ),
             Warning::CannotDecide { runner } => {
                 write!(f, "runner `{runner}` has neither tick nor api and is left out of `default`")
             }

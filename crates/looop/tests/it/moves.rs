@@ -193,8 +193,8 @@ fn a_notification_reaches_the_persons_command_with_its_text_unharmed() {
             heard.display()
         ),
     );
-    profile
-        .write("config.toml", format!("notification = \"'{}' {{{{message}}}}\"\n{config}", script.display()));
+    let command = json!(format!("'{}' \"$LOOOP_MESSAGE\"", script.display()));
+    profile.write("config.toml", format!("notification = {command}\n{config}"));
     profile.beat().ok();
     assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{message}|{message}|ship|notification"));
     assert_eq!(journal(&profile), ["notified: it's \"done\"; $(touch /tmp/never) `x` second"]);

@@ -148,7 +148,7 @@ fn undelivered(profile: &Profile) -> Value {
 /// A command that appends what it was told to a file.
 fn command(file: &str) -> String {
     format!(
-        r#"notification = "printf '%s|%s|%s\\n' \"$LOOOP_KIND\" {{{{id}}}} {{{{message}}}} >> ../{file}""#
+        r#"notification = "printf '%s|%s|%s\\n' \"$LOOOP_KIND\" {{{{id}}}} \"$LOOOP_MESSAGE\" >> ../{file}""#
     )
 }
 

@@ -46,7 +46,7 @@ fn work() -> Profile {
     let told =
         Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", outside.join("decision.json").display()));
     profile.config(&format!(
-        "default = \"fake\"\nnotification = \"notify {{{{message}}}}\"\n[runners.fake]\ntick = {told}\ncost = \"free\"\n\
+        "default = \"fake\"\nnotification = \"notify\"\n[runners.fake]\ntick = {told}\ncost = \"free\"\n\
          interactive = \"cat {{{{prompt_file}}}} > /dev/null; cat\"\n"
     ))
 }

@@ -102,7 +102,7 @@ max_worker_usd = 3
 max_decides_per_hour = 0
 max_workers = 2
 policy = "open"
-notification = "say {{message}} {{id}}"
+notification = "say {{id}}"
 env_file = "env"
 spare = ["docker"]
 log_format = "json"
@@ -138,7 +138,7 @@ fn every_key_reaches_its_field() {
     assert_eq!(config.max_daily_tokens, Some(500));
     assert_eq!((config.max_decide_usd, config.max_worker_usd), (None, Some(Usd::from_micros(3_000_000))));
     assert_eq!((config.max_decides_per_hour, config.max_workers), (None, Some(2)));
-    assert_eq!(config.notification.unwrap().as_str(), "say {{message}} {{id}}");
+    assert_eq!(config.notification.unwrap().as_str(), "say {{id}}");
     assert_eq!(config.spare, ["docker"]);
     assert_eq!(config.log_format, LogFormat::Json);
     assert_eq!((config.sensor_timeout, config.sensor_max_bytes), (None, None));

@@ -35,7 +35,11 @@ fn runners_table_of_0_9_to_0_31() {
     assert_eq!(config.busy_interval, Duration::from_secs(20));
     assert_eq!(config.session_ttl, Duration::from_hours(72));
     assert_eq!(config.max_daily_usd, DailyCap::At(Usd::from_micros(10_000_000)));
-    assert_eq!(loaded.warnings, [Warning::FormatterCut { key: "runners.pi.tick".to_owned() }]);
+    assert!(config.notification.is_none(), "a message is no part of a command");
+    assert_eq!(
+        loaded.warnings,
+        [Warning::NoNotification, Warning::FormatterCut { key: "runners.pi.tick".to_owned() }]
+    );
 }
 
 #[test]

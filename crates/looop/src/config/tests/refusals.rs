@@ -233,7 +233,7 @@ fn values_that_cannot_be_meant() {
             ("notification = \"a\\u0000b\"", "config.toml:1: `notification`: contains a NUL character"),
             (
                 "notification = 'n {{msg}}'",
-                "config.toml:1: `notification`: unknown placeholder {{msg}}; known here: {{message}} and {{id}}",
+                "config.toml:1: `notification`: unknown placeholder {{msg}}; known here: {{id}}",
             ),
             ("default = []", "config.toml:1: `default`: the list is empty; \"builtin\" costs nothing"),
             ("default = ['builtin', 'builtin']", "config.toml:1: `default`: \"builtin\" is listed twice"),

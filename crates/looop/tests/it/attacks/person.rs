@@ -183,11 +183,9 @@ fn a_question_does_not_drive_the_terminal() {
 /// The person's notification command is handed the message and never runs it.
 #[test]
 fn a_notice_runs_nothing() {
-    for command in [
-        "echo {{message}} > OUT/n",
-        "printf %s \"$LOOOP_MESSAGE\" > OUT/n",
-        "echo '{{message}}' \"{{message}}\" > OUT/n",
-    ] {
+    for command in
+        ["cat > OUT/n", "printf %s \"$LOOOP_MESSAGE\" > OUT/n", "read -r line; echo \"$line\" > OUT/n"]
+    {
         let field = Field::new("");
         let out = field.profile.outside().join("notes");
         std::fs::create_dir(&out).unwrap();
@@ -198,5 +196,17 @@ fn a_notice_runs_nothing() {
         let message = format!("a'; touch {pwn}; echo '\" $(touch {pwn}) `touch {pwn}` \n touch {pwn} #");
         let said = field.beat(&json!({"action": "send_notification", "message": message}));
         assert!(out.join("n").exists() && !out.join("pwn").exists(), "{command}: {said}");
+    }
+}
+
+/// A message that names a file is not posted as one, and one that is code is not run: it is never a part of the command.
+#[test]
+fn a_message_is_no_part_of_a_command() {
+    for command in ["curl -d {{message}} http://x", "bash -c \"echo {{message}}\"", "notify '{{message}}'"] {
+        let field = Field::new("");
+        let config = field.profile.file("config.toml").unwrap();
+        field.profile.write("config.toml", format!("notification = {}\n{config}", json!(command)));
+        let said = field.profile.run(&["beat"]).fails(1, "`notification`");
+        assert!(said.stderr.contains("notify-send looop -- \"$LOOOP_MESSAGE\""), "{said:?}");
     }
 }
