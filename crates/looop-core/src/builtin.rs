@@ -217,7 +217,7 @@ pub fn choose(
             Doc::Absent => continue,
         };
         if !matches!(standing, Standing::Not(_)) {
-            let rank = rank(ledger, id, &parsed, now);
+            let rank = rank(ledger, (id, doc), &parsed, now);
             if best.as_ref().is_none_or(|(top, ..)| rank > *top) {
                 best = Some((rank, id.clone(), parsed));
             }
@@ -233,9 +233,12 @@ pub fn choose(
 
 type Rank = (i64, Duration);
 
-fn rank(ledger: &Ledger, id: &str, goal: &Goal, now: &Now) -> Rank {
+/// A goal that a decider wrote can step back behind others, and not before them.
+fn rank(ledger: &Ledger, (id, doc): (&str, &Doc), goal: &Goal, now: &Now) -> Rank {
     let unserved = ledger.goal(id).served.map_or(Duration::MAX, |served| now.since(&served));
-    (goal.priority, unserved)
+    let written = ledger.written.get(&format!("goals/{id}.md"));
+    let foreign = written.is_some() && written.copied() == doc.digest();
+    (if foreign { goal.priority.min(0) } else { goal.priority }, unserved)
 }
 
 fn standing(

@@ -128,6 +128,24 @@ fn the_highest_priority_goes_first_and_then_the_longest_unserved() {
     }
 }
 
+/// A decider cannot put its own goals before those of the person.
+#[test]
+fn the_priority_of_a_goal_that_a_decider_wrote_does_not_count() {
+    let mut seen = Observation::default();
+    let mut ledger = Ledger::default();
+    for (id, fields) in [("a", RECIPE), ("z", "check: x | run: mend | priority: 9")] {
+        seen.docs.goals.insert(id.to_owned(), Doc::of(text(fields)));
+        seen.checks.insert(id.to_owned(), checked(Ended::Exited(1)));
+    }
+    let first = |ledger: &Ledger| {
+        look(ledger, &seen).pick.and_then(|(proposal, _)| proposal.goal).map(|name| name.to_string())
+    };
+    assert_eq!(first(&ledger).as_deref(), Some("z"));
+    let digest = seen.docs.goals["z"].digest().unwrap();
+    ledger.written.insert("goals/z.md".to_owned(), digest);
+    assert_eq!(first(&ledger).as_deref(), Some("a"));
+}
+
 #[test]
 fn a_servable_goal_runs_its_recipe_and_says_why() {
     let (proposal, why) = chosen(&[("x", RECIPE, GoalRecord::default())]).pick.unwrap();

@@ -11,7 +11,7 @@ use crate::ledger::state::{AskRecord, Ledger};
 use crate::model::letter::{Ask, AskKind};
 use crate::model::moves::Proposal;
 use crate::model::plan::{Author, BeatId, Plan};
-use crate::policy::{Scene, always_rule, case, rule_text};
+use crate::policy::{Scene, always_text};
 use crate::time::{Now, span_text};
 use crate::world::observation::{Docs, Observation};
 
@@ -183,16 +183,8 @@ impl Engine {
 
     /// The rule behind "always", as text for the policy.
     fn rule(&self, parked: &Parked, ask: &str, docs: &Docs) -> Result<String, String> {
-        if parked.rule.starts_with("policy.toml") {
-            return Err(format!(
-                "{} says that it waits, and your rules come first: edit policy.toml, or answer yes",
-                parked.rule
-            ));
-        }
         let scene = Scene { ledger: &self.ledger, docs, limits: &self.setup.limits };
-        let judged = case(&scene, &parked.proposal.action, parked.goal(), parked.tainted);
-        let rule = always_rule(&parked.proposal.action, judged.goal, &judged.screening)?;
-        Ok(rule_text(&rule, &format!("always, said to {ask} ({})", parked.digest)))
+        always_text(&scene, parked, ask)
     }
 
     fn carry_out(&mut self, id: RequestId, (ask, always): (String, Option<String>), plan: Plan, now: &Now) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::io::{Effect, Record};
 use super::machine::Engine;
 use crate::admit::{Admission, Context, admit, rests};
+use crate::approval::deed;
 use crate::intake;
 use crate::ledger::entry::{Cause, Entry, FailureKind, Spend};
 use crate::ledger::state::Deciding;
@@ -59,7 +60,7 @@ impl Engine {
         }
         // It is settled first: it may have cost more than was set aside for it, and what it proposes has to be paid out of
         // what is left then.
-        let (beat, summary) = (deciding.beat, proposal.action.summary());
+        let (beat, summary) = (deciding.beat, deed(&proposal.action));
         self.log(Entry::Decided { beat, run: deciding.run, proposal: proposal.clone(), spend }, now);
         let age = Duration::from_millis(u64::try_from(now.wall.saturating_sub(ended)).unwrap_or(0));
         let stale = self.adopted && age > STALE;

@@ -4,6 +4,7 @@ use super::case::{Case, Ruling};
 use super::glob::glob;
 use super::lists::{Builtin, Fact, builtin};
 use super::rule::{Grant, Policy, Rule, Then, When};
+use crate::model::moves::Move;
 use crate::model::rights::Granted;
 use crate::shell::{Danger, Screening, is_harmless};
 
@@ -43,14 +44,20 @@ fn builtin_ruling(policy: &Policy, case: &Case<'_>, rule: &Builtin) -> Ruling {
 
 /// Whether a rule is about this move: the move is the one that it names, and all that its `when` says holds.
 pub fn matches(rule: &Rule, case: &Case<'_>) -> bool {
-    let When { tainted, plain, program, goal, runner, path } = &rule.when;
+    let When { tainted, plain, program, command, goal, runner, path } = &rule.when;
     (rule.action == "*" || rule.action == case.action.action())
         && tainted.is_none_or(|tainted| tainted == case.tainted)
         && plain.is_none_or(|plain| plain == (case.screening.danger() == Danger::Plain))
         && (program.is_empty() || runs(program, rule.then, &case.screening))
+        && (command.is_empty() || is_command(command, case.action))
         && one_of(goal, case.goal)
         && one_of(runner, case.runner)
         && one_of(path, case.path.as_deref())
+}
+
+/// Whether a move runs one of these commands, letter by letter.
+fn is_command(commands: &[String], action: &Move) -> bool {
+    matches!(action, Move::RunShell { cmd, .. } if commands.contains(cmd))
 }
 
 /// Whether a text runs these programs. What is allowed must be all that it runs; what is asked or denied need only be

@@ -41,6 +41,8 @@ pub enum Fact {
     GoalByPerson,
     /// A person started the worker by hand.
     ByHand,
+    /// Nothing on this machine confines what a decider wrote.
+    NoSandbox,
 }
 
 impl Fact {
@@ -56,6 +58,7 @@ impl Fact {
             Self::NoRunner => "its runner is not configured",
             Self::GoalByPerson => "a person wrote its goal",
             Self::ByHand => "a person started the worker by hand",
+            Self::NoSandbox => "nothing is confined here",
         }
     }
 
@@ -75,6 +78,7 @@ impl Fact {
             Self::NoRunner => starts && !own && !case.configured,
             Self::GoalByPerson => case.goal_by_person,
             Self::ByHand => case.by_hand,
+            Self::NoSandbox => !case.confined,
         }
     }
 }
@@ -177,10 +181,17 @@ const GUARDED: &[Builtin] = &[
         "it serves no goal that you wrote, and what strangers wrote was read before it",
     ),
     rule(
-        &["run_shell", "write_sensor", "write_goal", "start_worker", "steer_session", "send_key"],
+        &["run_shell", "write_sensor", "write_goal"],
+        &[Fact::NoSandbox],
+        Then::Allow,
+        "it runs nothing that does more than look at text; nothing on this machine confines it",
+    ),
+    rule(&["run_shell", "write_sensor", "write_goal"], &[], Then::Allow, "what it runs is confined"),
+    rule(
+        &["start_worker", "steer_session", "send_key"],
         &[],
         Then::Allow,
-        "what a decider writes runs confined",
+        "the worker runs as you configured it, and nothing that strangers wrote was read before",
     ),
     rule(EVERY, &[], Then::Ask, "no rule allows it"),
 ];

@@ -16,7 +16,7 @@ mod valid;
 #[cfg(test)]
 mod tests;
 
-pub use always::always_rule;
+pub use always::{always_rule, always_text};
 pub use case::{Case, Ruling};
 pub use judge::{granted, judge, matches};
 pub use lists::{Builtin, Fact, builtin};
@@ -24,5 +24,6 @@ pub use render::{grant_text, rule_text};
 pub use rule::{Grant, Level, Policy, Rule, Then, When};
 pub use scene::{Scene, case};
 pub use valid::{
-    action_names, env_fault, never_matches, pattern_fault, program_fault, read_fault, unreached,
+    action_names, command_fault, env_fault, never_matches, pattern_fault, program_fault, read_fault,
+    unreached,
 };

@@ -34,8 +34,13 @@ fn when_text(when: &When) -> Option<String> {
     let mut keys = Vec::new();
     keys.extend(when.tainted.map(|tainted| format!("tainted = {tainted}")));
     keys.extend(when.plain.map(|plain| format!("plain = {plain}")));
-    let lists =
-        [("program", &when.program), ("goal", &when.goal), ("runner", &when.runner), ("path", &when.path)];
+    let lists = [
+        ("program", &when.program),
+        ("command", &when.command),
+        ("goal", &when.goal),
+        ("runner", &when.runner),
+        ("path", &when.path),
+    ];
     for (key, items) in lists {
         keys.extend((!items.is_empty()).then(|| format!("{key} = {}", list(items))));
     }

@@ -72,6 +72,8 @@ pub struct When {
     /// To allow: every program that it runs is one of these or only looks at text, and the text is plain. To ask or to
     /// deny: it runs one of these.
     pub program: Vec<String>,
+    /// Its command is one of these, letter by letter.
+    pub command: Vec<String>,
     /// It serves one of these goals; `*` stands for anything.
     pub goal: Vec<String>,
     /// The worker runs on one of these runners; `*` stands for any. A worker with a command of its own runs on none.

@@ -51,9 +51,14 @@ pub fn pattern_fault(pattern: &str) -> Option<&'static str> {
     }
 }
 
+/// What is wrong with a command that is compared letter by letter.
+pub fn command_fault(command: &str) -> Option<&'static str> {
+    command.is_empty().then_some("must not be empty")
+}
+
 /// Why a rule can never match, if it cannot: its key, and the reason.
 pub fn never_matches(rule: &Rule) -> Option<(&'static str, String)> {
-    let When { plain, program, runner, path, .. } = &rule.when;
+    let When { plain, program, command, runner, path, .. } = &rule.when;
     let action = rule.action.as_str();
     let is_one_of = |names: &[&str]| action == "*" || names.contains(&action);
     let never = |key: &'static str, what: &str| Some((key, format!("never matches: {action} {what}")));
@@ -62,6 +67,9 @@ pub fn never_matches(rule: &Rule) -> Option<(&'static str, String)> {
     }
     if *plain == Some(false) && !is_one_of(&["run_shell", "write_goal", "write_sensor", "start_worker"]) {
         return never("plain", "carries no shell text");
+    }
+    if !command.is_empty() && !is_one_of(&["run_shell"]) {
+        return never("command", "has no such command");
     }
     let workers = ["start_worker", "steer_session", "send_key", "restart_session", "kill_worker"];
     if !runner.is_empty() && !is_one_of(&workers) {

@@ -52,6 +52,11 @@ pub(crate) fn judge(root: &Path, path: &str, meta: &Meta) -> Option<Unsafe> {
     };
     if meta.uid != us {
         let what = format!("belongs to user {}, and looop runs as user {us}", meta.uid);
+        // Whoever named a folder of the system by a slip is not told to take it over.
+        if path.is_empty() {
+            let fix = "name a folder of your own: looop --data-dir DIR, or LOOOP_DATA_DIR=DIR".to_owned();
+            return Some(Unsafe { path: String::new(), what, fix });
+        }
         return found(what, format!("chown {us}"));
     }
     if meta.kind != Kind::Link && meta.mode & 0o022 != 0 {
@@ -91,6 +96,8 @@ mod tests {
         assert_eq!(found.fix, r"chmod go-w '/it'\''s/here/goals/a.md'");
         assert_eq!(found.to_string(), "goals/a.md can be written by others");
         let found = judge(root, "", &meta(0o700, us + 1)).unwrap();
-        assert_eq!(found.fix, format!(r"chown {us} '/it'\''s/here'"));
+        assert!(found.fix.contains("--data-dir DIR") && !found.fix.contains("chown"), "{}", found.fix);
+        let found = judge(root, "goals/a.md", &meta(0o600, us + 1)).unwrap();
+        assert_eq!(found.fix, format!(r"chown {us} '/it'\''s/here/goals/a.md'"));
     }
 }

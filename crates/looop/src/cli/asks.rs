@@ -156,14 +156,18 @@ fn print_text(id: &str, text: &str, indent: &str, (most, lines): (usize, usize))
 
 /// Prints a move that waits, exactly: every byte of it, how a file would change, and what a yes would mean.
 fn print_move(id: &str, waiting: &Waiting, most: (usize, usize)) -> bool {
-    let whole = print_text(id, &waiting.text(), "    ", most);
-    if waiting.diff.is_some() && waiting.tainted {
-        print::out("  it was written after reading what strangers wrote");
+    let mut whole = print_text(id, &waiting.text(), "    ", most);
+    if waiting.tainted && !waiting.proposed {
+        print::out("  it was decided after reading what strangers may have written; looop why names it");
     }
     let rule = if waiting.rule.is_empty() { String::new() } else { format!(" ({})", waiting.rule) };
     print::out(&format!("  why it waits: {}", Shown::line(&format!("{}{rule}", waiting.reason))));
     let rests = if waiting.rests_on.is_empty() { "nothing".to_owned() } else { waiting.rests_on.join(", ") };
     print::out(&format!("  {}; rests on {rests}", waiting.rights));
+    if let Some(rule) = &waiting.always {
+        print::out("  always would add to policy.toml:");
+        whole &= print_text(id, rule.trim(), "    ", most);
+    }
     print::out(&format!("  digest {}, waits until {}", waiting.digest, waiting.expires));
     if let Some(changed) = &waiting.changed {
         print::out(&format!("  a yes is refused: {}", Shown::line(changed)));

@@ -3,8 +3,8 @@
 use std::{collections::BTreeSet, ops::Range, path::Path};
 
 use looop_core::policy::{
-    Grant, Level, Policy, Rule, Then, When, action_names, env_fault, never_matches, pattern_fault,
-    program_fault, read_fault,
+    Grant, Level, Policy, Rule, Then, When, action_names, command_fault, env_fault, never_matches,
+    pattern_fault, program_fault, read_fault,
 };
 
 use super::{
@@ -19,7 +19,7 @@ use super::{
 pub const POLICY_FILE: &str = "policy.toml";
 
 const RULE_KEYS: [&str; 4] = ["move", "when", "then", "message"];
-const WHEN_KEYS: [&str; 6] = ["tainted", "plain", "program", "goal", "runner", "path"];
+const WHEN_KEYS: [&str; 7] = ["tainted", "plain", "program", "command", "goal", "runner", "path"];
 const GRANT_KEYS: [&str; 4] = ["program", "env", "read", "net"];
 const LONGEST_MESSAGE: usize = 500;
 
@@ -162,6 +162,7 @@ impl Sheet<'_> {
                 "tainted" => when.tainted = self.take(&key, field, raw.flag()),
                 "plain" => when.plain = self.take(&key, field, raw.flag()),
                 "program" => when.program = self.list(&key, field, program_fault),
+                "command" => when.command = self.list(&key, field, command_fault),
                 "goal" => when.goal = self.list(&key, field, goal_fault),
                 "runner" => when.runner = self.list(&key, field, pattern_fault),
                 "path" => when.path = self.list(&key, field, pattern_fault),

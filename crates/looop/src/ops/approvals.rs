@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use looop_core::approval::{Lapsed, Parked};
 use looop_core::engine::io::{Consent, Reply, Request, Say};
+use looop_core::gate::Limits;
 use looop_core::ledger::state::Ledger;
 use looop_core::model::digest::Digest;
 use looop_core::model::letter::{Ask, AskKind};
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
+use looop_core::policy::{Scene, always_text};
 use looop_core::time::machine_text;
 use looop_core::world::observation::Letters;
 use looop_store::{Reader, Stored};
@@ -44,6 +46,13 @@ pub(crate) struct Waiting {
     /// How the file would change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) diff: Option<String>,
+    /// The rule that an `always` would add, or why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) always: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) not_always: Option<String>,
+    /// Whether a worker proposes it, and not a decider.
+    pub(crate) proposed: bool,
     /// Until when it waits.
     pub(crate) expires: String,
     /// What changed since it was asked for, so that a yes is refused.
@@ -74,6 +83,7 @@ pub(crate) fn waiting(
     reader: &Reader,
     ledger: &Ledger,
     letters: &Letters,
+    limits: &Limits,
 ) -> BTreeMap<String, std::result::Result<Waiting, String>> {
     let is_new = |(id, ask): &(&String, &Ask)| {
         let known = [ledger.parked.contains_key(*id), ledger.settled.contains_key(*id)];
@@ -86,8 +96,15 @@ pub(crate) fn waiting(
     let (docs, now) = (see::docs(reader, letters), clock::now());
     let parked = ledger.parked.iter().map(|(ask, parked)| (ask.clone(), Ok(parked.clone())));
     let new = new.into_iter().map(|(id, ask)| (id.clone(), Parked::proposed(ask, &docs, &now)));
-    let view = |parked: Parked| Waiting { changed: parked.changed(&docs), ..shown(reader, &parked) };
-    parked.chain(new).map(|(ask, parked)| (ask, parked.map(view))).collect()
+    let scene = Scene { ledger, docs: &docs, limits };
+    let view = |ask: &str, parked: Parked| {
+        let rule = always_text(&scene, &parked, ask);
+        let not_always = rule.as_ref().err().cloned();
+        let changed = parked.changed(&docs);
+        Waiting { changed, always: rule.ok(), not_always, ..shown(reader, &parked) }
+    };
+    let all = parked.chain(new);
+    all.map(|(ask, parked)| (ask.clone(), parked.map(|parked| view(&ask, parked)))).collect()
 }
 
 /// Notes that the person who runs this verb was shown these moves whole, so that they can agree to them.
@@ -135,6 +152,9 @@ fn shown(reader: &Reader, parked: &Parked) -> Waiting {
         rests_on: parked.ground.keys().cloned().collect(),
         diff: diff(reader, &parked.proposal.action),
         expires: machine_text(parked.expires),
+        always: None,
+        not_always: None,
+        proposed: parked.proposed,
         changed: None,
         lapsed: None,
         bound: parked.digest,
@@ -145,15 +165,22 @@ fn shown(reader: &Reader, parked: &Parked) -> Waiting {
 fn rights(action: &Move) -> &'static str {
     match action {
         Move::RunShell { .. } => "with your yes it runs once, with your rights",
-        Move::WriteSensor { .. } => "it runs confined at each look, until you make it yours (looop trust)",
-        Move::WriteGoal { .. } => "what it has run is confined, until you make it yours (looop trust)",
-        Move::StartWorker { .. } | Move::RestartSession { .. } => "the worker runs as its runner is set up",
+        Move::WriteSensor { .. } => {
+            "it runs at each look, confined where looop doctor says that this works, until you make it yours (looop trust)"
+        }
+        Move::WriteGoal { .. } => {
+            "what it runs is confined where looop doctor says that this works, until you make it yours (looop trust)"
+        }
+        Move::StartWorker { .. } | Move::RestartSession { .. } => {
+            "the worker runs as its runner is set up: with your rights, unless that says sandbox = true"
+        }
+        Move::SteerSession { .. } | Move::SendKey { .. } => {
+            "what is typed runs with the rights of the worker, which are yours unless it is confined"
+        }
         Move::Noop { .. }
         | Move::ArchiveGoal { .. }
         | Move::RemoveSensor { .. }
         | Move::WritePlaybook { .. }
-        | Move::SteerSession { .. }
-        | Move::SendKey { .. }
         | Move::KillWorker { .. }
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }

@@ -20,6 +20,7 @@ use crate::clock;
 use crate::failure::{Failure, Result};
 use crate::pulse::guest::Guest;
 use crate::pulse::open::log_failure;
+use crate::setup::limits;
 
 /// An ask that waits.
 #[derive(Debug, Serialize)]
@@ -54,7 +55,8 @@ pub(crate) fn pending(place: &Place) -> Result<Vec<Pending>> {
         crate::cli::warn(&error);
     }
     set_right(&ledger, &mut letters);
-    let mut moves = approvals::waiting(&reader, &ledger, &letters);
+    let limits = limits(&place.config()?.config);
+    let mut moves = approvals::waiting(&reader, &ledger, &letters, &limits);
     let wall = clock::now().wall;
     // Consent is never given by a letter, so one does not settle it.
     let open = |ask: &Ask| ask.kind == AskKind::Proposal || !letters.answers.contains_key(&ask.id);

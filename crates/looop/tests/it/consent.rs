@@ -121,22 +121,36 @@ fn an_approved_command_runs_once_with_the_persons_rights_and_its_end_is_told() {
     assert_eq!(std::fs::read_to_string(&mark).expect("it ran"), "once\n");
 }
 
+/// What carries a text of its own is approved once: the next text is another one.
 #[test]
-fn always_adds_a_rule_for_this_action_and_goal() {
-    let wish = json!({"action": "write_playbook", "body": BOLD, "goal": "ship"});
-    let profile = Profile::bare(LOOOP).guarded().goal("ship", "# Ship\n").decider(&wish);
+fn always_does_not_allow_a_text_that_nobody_has_seen() {
+    let profile = waiting();
+    let said = profile.run(&["answer", "ask-1", "always"]).fails(1, "not for always");
+    assert!(said.stderr.contains("every later write_playbook"), "{said:?}");
+    untouched(&profile);
+    assert_eq!(profile.file("policy.toml"), None);
+    profile.run(&["answer", "ask-1", "yes"]).ok();
+}
+
+#[test]
+fn always_adds_a_rule_for_this_very_command_and_shows_it_before() {
+    let run = |cmd: &str| json!({"action": "run_shell", "cmd": cmd, "goal": "ship"});
+    let profile = Profile::bare(LOOOP).guarded().goal("ship", "# Ship\n").decider(&run("echo one >> made"));
+    let config = profile.file("config.toml").expect("a config");
+    profile.write("config.toml", format!("policy = \"locked\"\n{config}"));
     profile.beat();
-    profile.run(&["asks"]).ok();
+    let shown = profile.run(&["asks"]).ok().stdout;
+    let rule = "when = { command = [\"echo one >> made\"], goal = [\"ship\"] }";
+    assert!(shown.contains("always would add to policy.toml:") && shown.contains(rule), "{shown}");
     profile.run(&["answer", "ask-1", "always"]).ok();
-    assert_eq!(profile.file("PLAYBOOK.md").as_deref(), Some(BOLD));
-    let policy = profile.file("policy.toml").expect("a policy");
-    assert!(policy.contains("write_playbook") && policy.contains("ship"), "{policy}");
+    assert!(profile.file("policy.toml").expect("a policy").contains(rule));
     profile.run(&["policy", "check"]).ok();
-    let bolder = "# PLAYBOOK\nBe bolder.\n";
-    profile.decide_next(&json!({"action": "write_playbook", "body": bolder, "goal": "ship"}));
-    profile.write("goals/other.md", "# Other\n");
-    profile.beat().ok();
-    assert_eq!(profile.file("PLAYBOOK.md").as_deref(), Some(bolder), "it needed no second yes");
+    let ruled = |cmd: &str| {
+        let tried = profile.run_with(&["policy", "test", "-", "--json"], run(cmd).to_string().as_bytes());
+        tried.ok().json()["then"].clone()
+    };
+    assert_eq!(ruled("echo one >> made"), "allow");
+    assert_eq!(ruled("echo two >> made"), "ask", "the same program is not the same command");
 }
 
 /// A worker that tries to speak for the person, in all the ways that a plain worker can be told apart.

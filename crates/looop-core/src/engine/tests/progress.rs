@@ -46,7 +46,7 @@ fn the_third_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
     assert_eq!((plan.goal.as_deref(), plan.author.word()), (Some("g"), "builtin"));
     let refusals = world
         .logged(|entry| if let Entry::Rejected { reason, .. } = entry { Some(reason.clone()) } else { None });
-    let reason = "started worker other for goal g: its workers come to nothing; a person is asked";
+    let reason = "start worker other: p: its workers come to nothing; a person is asked";
     assert_eq!(refusals, [reason]);
     assert_eq!(world.engine.ledger().failures.as_ref().map(|failures| failures.count), Some(1));
     let (ask, prompt) = world.asked_a_person();
@@ -61,7 +61,7 @@ fn the_third_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
     assert_eq!(world.doing(), None, "asked once");
     let refusals = world
         .logged(|entry| if let Entry::Rejected { reason, .. } = entry { Some(reason.clone()) } else { None });
-    let waits = format!("started worker other for goal g: goal g waits for a person's answer to {ask}");
+    let waits = format!("start worker other: p: goal g waits for a person's answer to {ask}");
     assert_eq!(refusals[1], waits);
     world.pass(Duration::from_mins(5));
     answered(&mut world, &ask);

@@ -145,13 +145,13 @@ fn who_asks_for_a_beat_hears_what_became_of_the_proposal() {
     let mut world = World::new(false, &["m"]).goal("g", "# G\n");
     let id = world.beat_by_person();
     world.decided(&json!({"action": "archive_goal", "id": "nope"}));
-    let why = Some("the proposal was refused: archived goal nope: there is no goal nope".to_owned());
+    let why = Some("the proposal was refused: archive goal nope: there is no goal nope".to_owned());
     assert_eq!(world.reply(id), Some(Reply::Beat { why, failed: true, failing: [].into() }));
     world.pass(Duration::from_mins(1));
     let id = world.beat_by_person();
     world.seen.docs.playbook = Doc::of("New.\n");
     world.decided(&json!({"action": "run_shell", "cmd": "x"}));
-    let why = "the proposal was overtaken: ran x: PLAYBOOK.md changed while it was being decided";
+    let why = "the proposal was overtaken: run x: PLAYBOOK.md changed while it was being decided";
     assert_eq!(
         world.reply(id),
         Some(Reply::Beat { why: Some(why.into()), failed: false, failing: [].into() })

@@ -1,7 +1,7 @@
 //! Moves that wait for a person, and what became of them.
 
 use super::{asked, journaled, note, settle_ask};
-use crate::approval::{Lapsed, PULSE, Parked};
+use crate::approval::{Lapsed, PULSE, Parked, deed};
 use crate::ledger::entry::Entry;
 use crate::ledger::state::{Ledger, NoteKind, Nudge};
 use crate::model::letter::AskKind;
@@ -91,7 +91,7 @@ pub(super) fn declined(ledger: &mut Ledger, ask: &str, text: Option<&str>) {
 fn lapsed(ledger: &mut Ledger, at: &Stamp, ask: &str, reason: &str) {
     let Some(parked) = ledger.parked.remove(ask) else { return };
     settle_ask(ledger, ask);
-    let text = format!("{}: {reason}", parked.proposal.action.summary());
+    let text = format!("{}: {reason}", deed(&parked.proposal.action));
     note(ledger, NoteKind::Overtaken { reason: text }, parked.tainted);
     let lapsed = Lapsed { parked, reason: reason.to_owned(), at: *at };
     ledger.lapsed.insert(ask.to_owned(), lapsed);

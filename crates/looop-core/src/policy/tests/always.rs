@@ -2,134 +2,73 @@
 
 use super::given::*;
 
-fn with_program() -> Screening {
-    screened(&["gh"], Danger::Plain)
-}
-
-fn worker(runner: Option<&str>, command: Option<&str>) -> Move {
-    Move::StartWorker {
-        sandbox: false,
-        id: name("w"),
-        prompt: "p".into(),
-        goal: None,
-        runner: runner.map(str::to_owned),
-        command: command.map(str::to_owned),
-        verify: None,
-    }
+fn command(cmd: &str) -> Move {
+    Move::RunShell { cmd: cmd.to_owned(), reason: None }
 }
 
 #[test]
-fn it_is_about_this_action_for_this_goal() {
+fn it_is_about_this_very_command_or_file() {
+    let goal = || texts(&["ship"]);
     let table = [
-        (shell(), with_program(), When { program: texts(&["gh"]), ..When::default() }),
-        (Move::WritePlaybook { body: "b".into() }, Screening::default(), When::default()),
+        (command("gh pr list"), When { command: texts(&["gh pr list"]), goal: goal(), ..When::default() }),
         (
-            Move::WriteGoal { id: name("g"), body: "b".into() },
-            Screening::default(),
-            When { plain: Some(true), ..When::default() },
+            Move::ArchiveGoal { id: name("g") },
+            When { path: texts(&["goals/g.md"]), goal: goal(), ..When::default() },
         ),
         (
-            worker(None, None),
-            Screening::default(),
-            When { plain: Some(true), runner: texts(&["*"]), ..When::default() },
+            Move::DropSchedule { name: name("s") },
+            When { path: texts(&["schedules/s.json"]), goal: goal(), ..When::default() },
         ),
-        (
-            worker(Some("claude"), None),
-            with_program(),
-            When { program: texts(&["gh"]), runner: texts(&["claude"]), ..When::default() },
-        ),
-        (worker(None, Some("gh x")), with_program(), When { program: texts(&["gh"]), ..When::default() }),
-        (Move::SteerSession { id: name("w"), input: "i".into() }, Screening::default(), When::default()),
     ];
-    for (action, screening, when) in table {
-        let made = always_rule(&action, Some("ship"), &screening).unwrap();
-        let when = When { goal: texts(&["ship"]), ..when };
-        assert_eq!(made, rule(action.action(), when, Then::Allow));
+    for (action, when) in table {
+        let made = always_rule(&action, Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
+        assert_eq!(made, rule(action.action(), when.clone(), Then::Allow));
+        let made = always_rule(&action, None, &screened(&["gh"], Danger::Plain)).unwrap();
+        assert_eq!(made, rule(action.action(), When { goal: Vec::new(), ..when }, Then::Allow));
+        assert_eq!(never_matches(&made), None, "{made:?}");
     }
 }
 
+/// What carries a text of its own will carry another one the next time.
 #[test]
-fn without_a_goal_it_is_about_the_file_or_the_programs() {
-    let file = |path: &str| When { path: texts(&[path]), ..When::default() };
-    let table = [
-        (shell(), with_program(), When { program: texts(&["gh"]), ..When::default() }),
-        (Move::WritePlaybook { body: "b".into() }, Screening::default(), file("PLAYBOOK.md")),
-        (
-            Move::WriteGoal { id: name("g"), body: "b".into() },
-            Screening::default(),
-            When { plain: Some(true), ..file("goals/g.md") },
-        ),
-        (
-            Move::WriteSensor { name: name("s"), script: "#!/bin/sh\ngh".into() },
-            with_program(),
-            When { program: texts(&["gh"]), ..file("sensors/s.sh") },
-        ),
-        (Move::DropSchedule { name: name("s") }, Screening::default(), file("schedules/s.json")),
-    ];
-    for (action, screening, when) in table {
-        for goal in [None, Some("")] {
-            let made = always_rule(&action, goal, &screening).unwrap();
-            assert_eq!(made, rule(action.action(), when.clone(), Then::Allow));
-            assert_eq!(never_matches(&made), None, "{made:?}");
-        }
+fn what_would_allow_the_unseen_is_refused() {
+    for action in every_move() {
+        let bounded = matches!(action.action(), "run_shell" | "archive_goal" | "drop_schedule");
+        let made = always_rule(&action, Some("ship"), &Screening::default());
+        assert_eq!(made.is_ok(), bounded, "{action:?} {made:?}");
+        assert!(bounded || made.is_err_and(|why| why.contains("not for always")), "{action:?}");
+    }
+    for danger in [Danger::Unknown, Danger::Destructive] {
+        assert!(always_rule(&command("x"), Some("ship"), &screened(&["x"], danger)).is_err());
     }
 }
 
+/// The same command is allowed from then on; another one of the same program, or for another goal, is judged as before.
 #[test]
-fn what_nothing_bounds_is_refused() {
-    let nothing = Screening::default();
-    let steer = Move::SteerSession { id: name("w"), input: "i".into() };
-    for (action, goal, screening) in [
-        (shell(), None, nothing.clone()),
-        (shell(), Some("ship"), nothing.clone()),
-        (Move::WriteSensor { name: name("s"), script: "#!/bin/sh".into() }, Some("ship"), nothing.clone()),
-        (worker(None, Some("x")), Some("ship"), nothing.clone()),
-        (worker(Some("claude"), None), None, nothing.clone()),
-        (steer, None, nothing.clone()),
-        (shell(), Some("ship"), screened(&["gh"], Danger::Unknown)),
-        (shell(), Some("ship"), screened(&["gh"], Danger::Destructive)),
-    ] {
-        let refused = always_rule(&action, goal, &screening);
-        assert!(refused.as_ref().is_err_and(|why| why.contains("not for always")), "{action:?} {refused:?}");
-    }
-}
-
-/// The same move is allowed from then on; the same action for another goal, with another program or with a command is
-/// judged as before.
-#[test]
-fn it_allows_the_same_again_and_nothing_worse() {
-    let action = shell();
-    let case = |goal, programs: &[&str], danger| Case {
-        goal: Some(goal),
-        screening: screened(programs, danger),
-        ..plain(&action)
+fn it_allows_the_same_again_and_nothing_else() {
+    let made = always_rule(&command("gh pr list"), Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
+    let ruled = |cmd: &str, goal| {
+        let action = command(cmd);
+        let screening = screened(&["gh"], Danger::Plain);
+        let case = Case { goal: Some(goal), screening, ..plain(&action) };
+        judge(&policy(Level::Locked, vec![made.clone()]), &case).then
     };
-    let made = always_rule(&action, Some("ship"), &with_program()).unwrap();
-    let ruled = |case: &Case<'_>| judge(&policy(Level::Locked, vec![made.clone()]), case).then;
-    assert_eq!(ruled(&case("ship", &["gh"], Danger::Plain)), Then::Allow);
-    assert_eq!(ruled(&case("other", &["gh"], Danger::Plain)), Then::Ask);
-    assert_eq!(ruled(&case("ship", &["gh", "deploy"], Danger::Plain)), Then::Ask);
-    assert_eq!(ruled(&case("ship", &["gh"], Danger::Unknown)), Then::Ask);
-    assert_eq!(ruled(&case("ship", &["gh"], Danger::Destructive)), Then::Deny);
-
-    let goal = Move::WriteGoal { id: name("g"), body: "b".into() };
-    let made = always_rule(&goal, Some("ship"), &Screening::default()).unwrap();
-    let worse =
-        Case { goal: Some("ship"), screening: screened(&["rm"], Danger::Destructive), ..plain(&goal) };
-    assert_eq!(judge(&policy(Level::Guarded, vec![made]), &worse).then, Then::Deny);
-
-    let started = worker(None, None);
-    let made = always_rule(&started, Some("ship"), &Screening::default()).unwrap();
-    let own = worker(Some("claude"), Some("agent"));
-    let own = Case { goal: Some("ship"), ..plain(&own) };
-    assert_eq!(judge(&policy(Level::Guarded, vec![made]), &own).then, Then::Ask);
+    assert_eq!(ruled("gh pr list", "ship"), Then::Allow);
+    for (cmd, goal) in [
+        ("gh pr merge 1", "ship"),
+        ("gh pr list ", "ship"),
+        ("gh pr list; gh x", "ship"),
+        ("gh pr list", "other"),
+    ] {
+        assert_eq!(ruled(cmd, goal), Then::Ask, "{cmd:?} {goal}");
+    }
 }
 
 #[test]
 fn its_text_is_a_block_with_a_comment_that_cannot_break_out() {
-    let made = always_rule(&shell(), Some("ship"), &with_program()).unwrap();
+    let made = always_rule(&command("gh pr list"), Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
     let text = rule_text(&made, "always, for ask-3\n[[rule]]\r\nthen = \"allow\"\u{202e}");
     let expected = "\n# always, for ask-3\n# [[rule]]\n# then = \"allow\"\n[[rule]]\nmove = \"run_shell\"\n\
-                    when = { program = [\"gh\"], goal = [\"ship\"] }\nthen = \"allow\"\n";
+                    when = { command = [\"gh pr list\"], goal = [\"ship\"] }\nthen = \"allow\"\n";
     assert_eq!(text, expected);
 }

@@ -119,6 +119,7 @@ fn any_when() -> impl Strategy<Value = When> {
             tainted,
             plain,
             program,
+            command: Vec::new(),
             goal,
             runner,
             path,

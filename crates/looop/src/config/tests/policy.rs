@@ -302,6 +302,7 @@ fn any_rule() -> impl Strategy<Value = Rule> {
         tainted,
         plain,
         program,
+        command: Vec::new(),
         goal,
         runner,
         path,
