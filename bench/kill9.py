@@ -78,6 +78,9 @@ class Ours:
             loops.write(f"{self.data}/goals/{goal}.md", f"---\ncheck: grep -qx {goal} {self.ran}\nrun: {recipe}\n---\nLine {goal} is there.\n")
             self.goals.append(goal)
 
+    def has_run(self):
+        return bool(lines(self))
+
     def settled(self):
         """One beat in peace; whether every move that was begun has now an end in the log."""
         loops.timed(self.argv, self.env)
@@ -128,8 +131,13 @@ class Chaos:
 
     def lines(self, name):
         path = os.path.join(self.data, "home", name)
+        if not os.path.exists(path):
+            return collections.Counter()
         with open(path, encoding="utf-8") as file:
             return collections.Counter(file.read().split())
+
+    def has_run(self):
+        return all(self.lines(name) for name in ("commands", "workers", "decides"))
 
     def open_moves(self):
         return {entry["beat"] for entry in self.entries("intended")} - {entry["beat"] for entry in self.entries("finished")}
@@ -204,6 +212,9 @@ class Peer:
     def settled(self):
         return True
 
+    def has_run(self):
+        return True
+
     def intended(self):
         return None  # its write-ahead record carries no command
 
@@ -213,12 +224,12 @@ def lines(loop):
         return collections.Counter(file.read().split())
 
 
-def one_kill(loop, chance):
+def one_kill(loop, chance, stretch):
     """Starts the loop, kills it (and nothing else) at a random moment, at once starts the next one."""
     loop.prepare()
     null = subprocess.DEVNULL
     child = subprocess.Popen(loop.argv, env=loop.env, stdin=null, stdout=null, stderr=null, start_new_session=True)
-    time.sleep(chance.uniform(0, loop.within))
+    time.sleep(chance.uniform(0, loop.within * stretch))
     alive = child.poll() is None
     child.kill()
     child.wait()
@@ -226,9 +237,13 @@ def one_kill(loop, chance):
 
 
 def torture(loop, kills, chance):
-    cut = sum(one_kill(loop, chance) for _ in range(kills))
+    cut = rounds = 0
+    # More kills, ever later ones, where the machine is so slow that nothing was done between them.
+    while rounds < kills or not loop.has_run() and rounds < 10 * kills:
+        cut += one_kill(loop, chance, max(1, rounds / kills))
+        rounds += 1
     if loop.name == "pulse":
-        return loop.result(kills, cut)
+        return loop.result(rounds, cut)
     deadline = time.monotonic() + SETTLE_S
     while not loop.settled():
         if time.monotonic() > deadline:
@@ -236,7 +251,7 @@ def torture(loop, kills, chance):
     time.sleep(0.2)  # a recipe that was started last takes 60 ms
     found, meant = lines(loop), loop.intended()
     result = {
-        "loop": loop.name, "kills": kills, "killed_alive": cut, "commands": len(found),
+        "loop": loop.name, "kills": rounds, "killed_alive": cut, "commands": len(found),
         "twice_or_more": sum(count > 1 for count in found.values()), "worst": max(found.values(), default=0),
     }
     if meant is not None:

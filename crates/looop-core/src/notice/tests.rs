@@ -81,11 +81,11 @@ fn each_need_says_who_wants_what_and_what_to_do() {
         ),
         (
             vec![asked("t-1", "t~3", AskKind::Flag)],
-            vec![("ask:t-1", "flag", "t-1", "t wants you at its terminal: Ship it? (looop attach t)")],
+            vec![("ask:t-1", "flag", "t-1", "t wants you at its terminal: Ship it\\u{1b}? (looop attach t)")],
         ),
         (
             vec![asked("t-1", "t~3", AskKind::Proposal)],
-            vec![("ask:t-1", "proposal", "t-1", "t proposes: Ship it? (looop asks)")],
+            vec![("ask:t-1", "proposal", "t-1", "t proposes: Ship it\\u{1b}? (looop asks)")],
         ),
         (vec![asked("a", "t~1", AskKind::Question), Entry::Dismissed { ask: "a".into() }], vec![]),
         (

@@ -22,7 +22,7 @@ fn last_screen(folder: &Path) -> Value {
 fn the_child_leads_a_session_on_a_terminal_of_its_own() {
     let ground = Ground::new();
     let body = "stty size; test -t 0 && test -t 1 && test -t 2 && echo terminal; \
-                ps -o pid=,sid=,tpgid= -p $$ | tr -s ' '; echo $$; ls /proc/$$/fd | tr '\\n' ' '; \
+                ps -o pid=,sid=,tpgid= -p $$ | tr -s ' '; echo $$; ls /proc/$$/fd > fds; tr '\\n' ' ' < fds; \
                 echo through > /dev/tty; exit 3";
     let (folder, launched) = ground.terminal(body);
     let receipt = receipt(launched.wait().unwrap());

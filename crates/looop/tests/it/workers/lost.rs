@@ -46,7 +46,7 @@ fn down_ends_what_a_dead_host_left() {
     let yard = lost_worker();
     let down = yard.run(&["down", "--json"]).ok().json();
     assert_eq!(down["workers"], json!(["ship~1"]), "{down}");
-    assert_eq!(yard.profile.processes(), Vec::<String>::new());
+    assert_eq!(yard.profile.survivors(), Vec::<String>::new());
     assert_eq!(yard.run(&["down", "--json"]).ok().json()["workers"], json!([]), "once");
 }
 
@@ -58,7 +58,7 @@ fn workers_that_are_kept_are_those_that_have_a_host() {
     let down = yard.run(&["down", "--keep-workers", "--json"]).ok().json();
     assert_eq!((&down["workers"], &down["kept"]), (&json!(["ship~1"]), &json!(["other~1"])), "{down}");
     yard.run(&["kill", "other"]).ok();
-    assert_eq!(yard.profile.processes(), Vec::<String>::new());
+    assert_eq!(yard.profile.survivors(), Vec::<String>::new());
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_start_ends_what_the_last_session_of_the_worker_left() {
     yard.start("ship", "exec sleep 1000").ok();
     assert_eq!(yard.row("ship")["session"], "ship~2");
     yard.run(&["kill", "ship"]).ok();
-    assert_eq!(yard.profile.processes(), Vec::<String>::new());
+    assert_eq!(yard.profile.survivors(), Vec::<String>::new());
 }
 
 /// A session of the loop itself, by the beginning of its name.
