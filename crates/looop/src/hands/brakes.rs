@@ -24,7 +24,7 @@ struct Running {
 }
 
 /// A batch is over, however it went.
-struct Over<'a>(&'a Brakes, u64);
+pub(crate) struct Over<'a>(&'a Brakes, u64);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {
@@ -49,8 +49,8 @@ impl Brakes {
         Ok(results)
     }
 
-    /// Announces a batch, unless no more may be begun.
-    fn enter(&self) -> Option<Over<'_>> {
+    /// Announces a batch, or other work that is waited for at the end, unless no more may be begun.
+    pub(crate) fn enter(&self) -> Option<Over<'_>> {
         let mut running = self.running();
         running.begun += 1;
         let number = running.begun;
@@ -59,6 +59,11 @@ impl Brakes {
         }
         running.batches.insert(number, None);
         Some(Over(self, number))
+    }
+
+    /// Whether what is under way should end early.
+    pub(crate) fn are_pulled(&self) -> bool {
+        self.running().pulled
     }
 
     fn add(&self, number: u64, stopper: Stopper) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
+use looop_core::meter::Metered;
 use looop_core::model::digest::Digest;
 use looop_core::model::goal;
 use looop_core::model::outcome::Ended;
@@ -93,6 +94,16 @@ pub(crate) struct Pass {
 pub(crate) struct Sensed {
     pass: Pass,
     ran: Result<Vec<Option<Done>>>,
+    /// What the files of agents said since, if they were looked at.
+    pub(crate) metered: Option<Metering>,
+}
+
+/// What the files of agents say that workers used.
+#[derive(Debug, Default)]
+pub(crate) struct Metering {
+    /// Sessions that had ended when their files were looked at.
+    pub(crate) of_ended: BTreeSet<String>,
+    pub(crate) spends: BTreeMap<String, Metered>,
 }
 
 /// A look that is over.
@@ -229,7 +240,7 @@ impl Pass {
             drop(outputs::copy(reader.root()));
         }
         let ran = if jobs.is_empty() { Ok(Vec::new()) } else { run(reader, config, jobs, brakes) };
-        Sensed { pass: self, ran }
+        Sensed { pass: self, ran, metered: None }
     }
 }
 
@@ -239,9 +250,13 @@ impl Sensed {
         self.pass.seen.scope
     }
 
-    /// The workers as the pass saw them, where it ran nothing.
+    /// The workers as the pass saw them, where no time has passed since.
     pub(crate) fn still(&self) -> Option<&Fleet> {
-        self.pass.tasks.is_empty().then_some(&self.pass.seen.docs.fleet)
+        self.is_still().then_some(&self.pass.seen.docs.fleet)
+    }
+
+    fn is_still(&self) -> bool {
+        self.pass.tasks.is_empty() && self.metered.is_none()
     }
 
     /// Puts together what was seen. Sensors take their time: files, letters and workers are those of now.
@@ -252,18 +267,20 @@ impl Sensed {
         known: &mut Known,
         (fleet, open): (Fleet, &Open),
     ) -> Looked {
-        let Self { pass: Pass { mut seen, tasks, now, .. }, ran } = self;
+        let still = self.is_still();
+        let Self { pass: Pass { mut seen, tasks, now, .. }, ran, metered } = self;
         let scope = seen.scope;
         let mut renewed = Vec::new();
         let results = match ran {
             Ok(results) => results,
             Err(failure) => return Looked { scope, seen: Err(failure), renewed },
         };
-        if !tasks.is_empty() {
+        if !still {
             let scan = reader.scan(cache, clock::now().wall);
             let fresh = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
             seen = carried(seen, fresh);
         }
+        seen.spends = metered.unwrap_or_default().spends;
         for (task, done) in tasks.into_iter().zip(results) {
             match (task, done) {
                 (_, None) => {}

@@ -278,7 +278,8 @@ pub(crate) fn sweep(reader: &Reader) -> io::Result<()> {
     for entry in std::fs::read_dir(root)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().starts_with(GONE.as_bytes()) {
-            std::fs::remove_dir_all(entry.path())?;
+            // Whoever began a removal may finish it at the same time.
+            present(std::fs::remove_dir_all(entry.path()))?;
         }
     }
     Ok(())

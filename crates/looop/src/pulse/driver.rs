@@ -1,8 +1,8 @@
 //! The driver: feeds the engine what comes in and does what it says.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId};
@@ -12,7 +12,7 @@ use looop_core::ledger::entry::{Cause, Line};
 use looop_core::ledger::undo::Undoable;
 use looop_core::model::moves::Move;
 use looop_core::model::plan::{BeatId, Plan, RunId};
-use looop_core::world::observation::{Docs, Observation, Scope};
+use looop_core::world::observation::{Docs, Scope};
 use looop_session::{Launched, Roll};
 use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Reader, SnapshotCache, Writer};
@@ -53,7 +53,11 @@ pub(crate) struct Driver {
     /// What is known of the sessions of workers.
     pub(super) roll: Roll,
     /// What the files of agents say that workers used.
-    pub(super) usages: Usages,
+    pub(super) usages: Arc<Mutex<Usages>>,
+    /// Sessions with a dead host of which a thread ends what they left running.
+    pub(super) sweeping: BTreeSet<String>,
+    /// Whether upkeep is under way, and when it last began, by the boot-time clock.
+    pub(super) upkeep: (bool, Option<u64>),
     /// Hosts that we launched, to be reaped.
     pub(super) hosts: Vec<Launched>,
     /// Events of our own making, before the inbox.
@@ -232,6 +236,20 @@ impl Driver {
                     self.tried(beat, None);
                 }
             }
+            Message::Metered(sensed, epoch, problem) => {
+                self.warn_of(problem);
+                if epoch == self.epoch {
+                    self.sensed(*sensed);
+                }
+            }
+            Message::Swept(sessions, problems) => {
+                self.sweeping.retain(|session| !sessions.contains(session));
+                self.warn_of(problems);
+            }
+            Message::Upkept(problem) => {
+                self.upkeep.0 = false;
+                self.warn_of(problem);
+            }
             Message::Cleared(problems) => {
                 let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
                 self.events.push_back(Event::Cleared(fleet, problems));
@@ -245,7 +263,7 @@ impl Driver {
             Message::Acted(beat, outcome) => {
                 self.begun.take_if(|begun| *begun == beat);
                 self.events.push_back(Event::Acted(beat, outcome));
-                self.sweep();
+                self.keep_up();
             }
             Message::Worked(beat, outcome, launched) => self.worked(beat, outcome, launched),
             Message::Pruned(id, gone, kept) => self.events.push_back(Event::Pruned(id, gone, kept)),
@@ -256,9 +274,7 @@ impl Driver {
             }
             Message::Restrained(problem) => {
                 self.sending = self.sending.saturating_sub(1);
-                if let Some(problem) = problem {
-                    self.warn(&problem);
-                }
+                self.warn_of(problem);
             }
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender, guest) => self.asked(*request, sender, &guest),
@@ -273,7 +289,7 @@ impl Driver {
             Some(fleet) => fleet.clone(),
             None => fleet::look(&self.reader, &mut self.roll),
         };
-        let spends = self.spends(sensed.scope(), &fleet);
+        let Some(sensed) = self.metered(sensed, &fleet) else { return };
         let place = (&self.reader, &mut self.cache);
         let looked = sensed.conclude(place, &self.config, &mut self.known, (fleet, &open));
         if looked.scope == Scope::Full {
@@ -281,7 +297,7 @@ impl Driver {
             self.looked = Some(clock::now().wall);
         }
         self.events.push_back(match looked.seen {
-            Ok(seen) => Event::Sensed(Box::new(Observation { spends, ..seen })),
+            Ok(seen) => Event::Sensed(Box::new(seen)),
             Err(failure) => Event::Blind(failure.error, looked.scope),
         });
     }

@@ -24,6 +24,8 @@ use crate::hands::sense::{Open, Pass};
 use crate::hands::{act, decide, fleet, labour, rules, trial, upkeep};
 use crate::threads;
 
+/// How often upkeep is done at most, in milliseconds.
+const UPKEEP_GAP: u64 = 60_000;
 /// How long an effect waits for which no thread could be started, in milliseconds.
 const POSTPONED: u64 = 1000;
 
@@ -336,8 +338,38 @@ impl Driver {
         }
     }
 
-    pub(super) fn sweep(&mut self) {
-        if let Some(problem) = upkeep::sweep(&self.writer, &self.config) {
+    /// Removes in the background what is older than it has to be kept: after a move, and not after each of many.
+    pub(super) fn keep_up(&mut self) {
+        let now = crate::clock::up();
+        let (busy, last) = self.upkeep;
+        if busy || last.is_some_and(|last| now < last + UPKEEP_GAP) {
+            return;
+        }
+        if last.is_none()
+            && let Err(error) = self.writer.sweep()
+        {
+            // What a crash left half written. Later there is none, and what looks like it is being written just now.
+            self.warn(&error.to_string());
+        }
+        let (writer, config, brakes) = (self.writer.clone(), self.config.clone(), self.brakes.clone());
+        let sender = self.ear.poster();
+        let started = threads::start("upkeep", move || {
+            let over = brakes.enter();
+            let problem = over.as_ref().and_then(|_| upkeep::sweep(&writer, &config, &brakes));
+            // The lock is let go of before it is over, which the end of the loop waits for.
+            drop(writer);
+            drop(over);
+            post(&sender, Message::Upkept(problem));
+        });
+        match started {
+            Ok(()) => self.upkeep = (true, Some(now)),
+            Err(failure) => self.warn(&failure.error),
+        }
+    }
+
+    /// Says what went wrong in the background.
+    pub(super) fn warn_of(&mut self, problems: impl IntoIterator<Item = String>) {
+        for problem in problems {
             self.warn(&problem);
         }
     }

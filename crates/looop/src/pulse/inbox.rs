@@ -20,6 +20,12 @@ use crate::hands::sense::Sensed;
 pub(crate) enum Message {
     /// The world was looked at, in a look that began after this many reopenings of the log.
     Sensed(Box<Sensed>, u64),
+    /// The files of agents were looked at for a look, and what was wrong with them.
+    Metered(Box<Sensed>, u64, Option<String>),
+    /// What dead hosts of these sessions left running was ended, and what could not be.
+    Swept(Vec<String>, Vec<String>),
+    /// What is older than it has to be kept was removed, and what could not be.
+    Upkept(Option<String>),
     /// A decide ended.
     Decided(RunId, Box<Record>),
     /// A decide that the log knows never ran.

@@ -69,7 +69,8 @@ impl Driver {
                 self.leave();
                 return Err(Failure::new(format!("ended by {reason}")));
             }
-            let busy = self.engine.is_acting() || self.sending > 0;
+            let chores = self.sending > 0 || !self.sweeping.is_empty() || self.upkeep.0;
+            let busy = self.engine.is_acting() || chores;
             if let Some(reply) = reply.take_if(|_| !busy) {
                 self.leave();
                 return Ok(reply);

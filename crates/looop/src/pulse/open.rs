@@ -1,7 +1,7 @@
 //! Taking the lock and bringing the loop back to where it was.
 
 use std::os::unix::fs::MetadataExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use looop_core::engine::io::Event;
 use looop_core::engine::machine::{Engine, Setup};
@@ -114,7 +114,9 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         known: Known::default(),
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
-        usages: Usages::default(),
+        usages: Arc::new(Mutex::new(Usages::default())),
+        sweeping: std::collections::BTreeSet::new(),
+        upkeep: (false, None),
         hosts: Vec::new(),
         events: std::collections::VecDeque::new(),
         deferred: std::collections::VecDeque::new(),

@@ -1,9 +1,9 @@
 //! Carrying out the moves that touch workers. What takes a while is done in a thread of its own.
 
 use std::collections::BTreeMap;
+use std::sync::PoisonError;
 
 use looop_core::engine::io::{Event, RequestId};
-use looop_core::meter::Metered;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan};
 use looop_core::world::fleet::Fleet;
@@ -14,6 +14,7 @@ use super::driver::Driver;
 use super::inbox::{Message, post};
 use crate::clock;
 use crate::failure::Result;
+use crate::hands::sense::{Metering, Sensed};
 use crate::hands::worker::Found;
 use crate::hands::{fleet, labour, worker};
 use crate::threads;
@@ -83,31 +84,61 @@ impl Driver {
         }
     }
 
-    /// What the files of their agents say that workers used. A quick look asks only about those that have ended.
-    pub(super) fn spends(&mut self, scope: Scope, fleet: &Fleet) -> BTreeMap<String, Metered> {
+    /// Has the files of agents looked at for a look, where that is needed: the look comes back as a message then. A
+    /// worker that ended meanwhile is looked at again, since what it used last decides what it cost.
+    pub(super) fn metered(&mut self, sensed: Sensed, fleet: &Fleet) -> Option<Sensed> {
+        let sessions = self.to_meter(sensed.scope(), fleet);
+        let is_known = |session: &String| {
+            let metered = sensed.metered.as_ref();
+            metered.is_some_and(|metered| fleet.lives(session) || metered.of_ended.contains(session))
+        };
+        if sessions.iter().all(is_known) {
+            return Some(sensed);
+        }
+        let (reader, config, usages) = (self.reader.clone(), self.config.clone(), self.usages.clone());
+        let (sender, epoch, scope, fleet) = (self.ear.poster(), self.epoch, sensed.scope(), fleet.clone());
+        let started = threads::start("meter", move || {
+            let mut sensed = sensed;
+            let mut usages = usages.lock().unwrap_or_else(PoisonError::into_inner);
+            let (spends, problem) = match usages.look(&reader, &config, &fleet, &sessions) {
+                Ok(spends) => (spends, None),
+                Err(failure) => (BTreeMap::new(), Some(failure.error)),
+            };
+            let of_ended = sessions.into_iter().filter(|session| !fleet.lives(session)).collect();
+            sensed.metered = Some(Metering { of_ended, spends });
+            post(&sender, Message::Metered(Box::new(sensed), epoch, problem));
+        });
+        if let Err(failure) = started {
+            self.events.push_back(Event::Blind(failure.error, scope));
+        }
+        None
+    }
+
+    /// Sessions whose files a look asks about: all that have an open account, or those that have ended.
+    fn to_meter(&self, scope: Scope, fleet: &Fleet) -> Vec<String> {
         let open = self.engine.ledger().workers.iter().filter(|(session, record)| {
             let metered = !record.allowance.is_nothing() && !record.account.closed;
             metered && (scope == Scope::Full || !fleet.lives(session))
         });
-        let sessions: Vec<String> = open.map(|(session, _)| session.clone()).collect();
-        if sessions.is_empty() {
-            return BTreeMap::new();
-        }
-        match self.usages.look(&self.reader, &self.config, fleet, &sessions) {
-            Ok(spends) => spends,
-            Err(failure) => {
-                self.warn(&failure.error);
-                BTreeMap::new()
-            }
-        }
+        open.map(|(session, _)| session.clone()).collect()
     }
 
-    /// Ends what dead hosts left behind. A host rarely dies, and a beat that has seen it does not end before this.
+    /// Ends in the background what dead hosts left running. What cannot be ended is tried again at the next look.
     pub(super) fn sweep_lost(&mut self, fleet: &Fleet) {
-        for session in labour::unswept(&self.reader, fleet) {
-            if let Err(failure) = labour::sweep_lost(&self.reader, &session) {
-                self.warn(&failure.error);
-            }
+        let mut lost = labour::unswept(&self.reader, fleet);
+        lost.retain(|session| !self.sweeping.contains(session));
+        if lost.is_empty() {
+            return;
+        }
+        let (reader, sender, sessions) = (self.reader.clone(), self.ear.poster(), lost.clone());
+        let started = threads::start("lost", move || {
+            let problem = |session: &String| labour::sweep_lost(&reader, session).err();
+            let problems = sessions.iter().filter_map(problem).map(|failure| failure.error).collect();
+            post(&sender, Message::Swept(sessions, problems));
+        });
+        match started {
+            Ok(()) => self.sweeping.extend(lost),
+            Err(failure) => self.warn(&failure.error),
         }
     }
 

@@ -283,3 +283,94 @@ fn no_path_of_a_machine_is_in_any_file() {
     }
     none(&findings, "paths of a machine");
 }
+
+// The loop's thread.
+
+/// What waits for a process, or reads files and folders that may be large: only in a thread of its own.
+const BLOCKING: &[&str] = &[
+    "host::end",
+    "host::kill",
+    "host::sweep",
+    "host::wait",
+    "labour::clear",
+    "labour::perform",
+    "labour::restrain",
+    "labour::sweep_lost",
+    "notify::send",
+    "trial::problem",
+    "upkeep::sweep",
+    "usages.look",
+    "worker::remove",
+    "fs::read_dir",
+    "fs::remove_dir_all",
+    "thread::sleep",
+    "Command::new",
+];
+
+/// Where the loop's thread blocks all the same: it is ending, and nothing is left to be delayed.
+const BLOCKS: &[(&str, &str)] = &[
+    ("crates/looop/src/pulse/effects.rs", "host::end"),
+    ("crates/looop/src/pulse/effects.rs", "labour::clear"),
+    ("crates/looop/src/pulse/reopen.rs", "host::end"),
+    ("crates/looop/src/pulse/reopen.rs", "labour::clear"),
+];
+
+/// Where threads are started besides by `threads`: those that are joined at once, and verbs' own.
+const STARTERS: &[&str] = &[
+    "crates/looop/src/threads.rs",
+    "crates/looop/src/hands/sandbox/landlock.rs",
+    "crates/looop/src/ops/expect.rs",
+];
+
+/// The code without the arguments of `threads::start`, which run elsewhere.
+fn on_the_thread(code: &str) -> String {
+    let mut rest = code;
+    let mut kept = String::new();
+    while let Some(at) = rest.find("threads::start(") {
+        let begin = at + "threads::start(".len();
+        kept.push_str(&rest[..begin]);
+        let mut depth = 1;
+        let end = rest[begin..].find(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth == 0
+        });
+        rest = &rest[begin + end.expect("a closed call")..];
+    }
+    kept + rest
+}
+
+#[test]
+fn the_loops_thread_does_not_block() {
+    let mut findings = Vec::new();
+    let mut used = BTreeSet::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("crates/looop/src/pulse/")) {
+        let code = on_the_thread(&source.lasting);
+        for call in BLOCKING.iter().filter(|call| code.contains(*call)) {
+            if BLOCKS.contains(&(source.path.as_str(), call)) {
+                used.insert((source.path.clone(), *call));
+            } else {
+                findings.push(format!("{}: {call} outside threads::start", source.path));
+            }
+        }
+    }
+    none(&findings, "calls that block the loop's thread; hand them to a thread, whose result is a message");
+    assert_eq!(used.len(), BLOCKS.len(), "exceptions that nobody needs: {used:?}");
+    assert_eq!(on_the_thread("a(); threads::start(b, || c((d)))?; e()"), "a(); threads::start()?; e()");
+}
+
+#[test]
+fn threads_are_started_where_that_may_fail() {
+    let mut findings = Vec::new();
+    for source in sources().iter().filter(|source| source.path.starts_with("crates/looop/src/")) {
+        let starts = ["thread::Builder", "Builder::new"].iter().any(|start| source.lasting.contains(start));
+        if source.lasting.contains("thread::spawn")
+            || starts && source.lasting.contains("thread") && !STARTERS.contains(&source.path.as_str())
+        {
+            findings.push(source.path.clone());
+        }
+    }
+    none(
+        &findings,
+        "files that start threads otherwise than by crate::threads, or that panic if one cannot be",
+    );
+}

@@ -79,6 +79,36 @@ fn what_an_earlier_loop_began_is_waited_for_as_soon_as_a_thread_can_be_had() {
     second.ends("TERM");
 }
 
+/// A worker whose host was killed, and which lives on.
+fn orphan(den: &Den) {
+    let here = den.fifo("born");
+    let command =
+        format!("trap '' HUP TERM; echo $$ > '{}'; while :; do sleep 1; done", here.path().display());
+    den.call(&["worker", "start", "w", "--command", &command]).ok();
+    let child: u32 = here.hear().trim().parse().unwrap();
+    let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap();
+    let host = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().to_owned();
+    let killed = std::process::Command::new("kill").args(["-9", &host]).status().unwrap();
+    assert!(killed.success());
+}
+
+#[test]
+fn what_takes_long_is_handed_out() {
+    for name in ["lost", "upkeep"] {
+        let den = Den::new();
+        orphan(&den);
+        // That it is refused a thread shows that it wants one.
+        let mut looping = refusing(&den, name);
+        looping.beat("start");
+        den.call(&["run", "true"]).ok();
+        looping.says("cannot start a thread");
+        den.call(&["beat"]).ok();
+        den.call(&["run", "true"]).ok();
+        looping.ends("TERM");
+        den.no_survivors();
+    }
+}
+
 #[test]
 fn whatever_thread_is_refused_the_loop_goes_on_and_ends_in_order() {
     let names =
@@ -116,6 +146,8 @@ fn up_that_cannot_watch_says_so_and_what_it_started_can_be_ended() {
         let said = String::from_utf8_lossy(&ran.stderr);
         assert_eq!(ran.status.code(), Some(1), "{name}: {said}");
         assert!(said.contains("cannot start a thread"), "{name}: {said}");
+        // What it may have started is met once it holds the profile.
+        den.call(&["up"]).ok();
         den.call(&["down"]).ok();
         den.no_survivors();
     }

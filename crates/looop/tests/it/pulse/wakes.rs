@@ -203,7 +203,10 @@ fn the_end_of_a_worker_is_seen_with_fresh_checks() {
     assert_eq!((&ended["session"], &ended["exit_code"]), (&json!("g~1"), &json!(0)));
     let seen = |event: &Value| event["event"] == "verify" && event["session"] == "g~1";
     assert_eq!(looping.until("verify", seen)["pass"], true);
-    looping.event("claim_reaped");
+    // A look that was under way when it ended may have seen to the claim before.
+    if looping.count("claim_reaped") == 0 {
+        looping.event("claim_reaped");
+    }
     // A later look finds it as it should be.
     den.write("goals/h.md", "Other.");
     looping.beat("files");
