@@ -38,6 +38,8 @@ fn make(folder: &Path, entries: u64) -> Result<(), Box<dyn std::error::Error>> {
         apply_line(&mut ledger, &line);
         if log.is_full() {
             log.rotate(&ledger)?;
+        } else if let Some(error) = log.keep_fold(&ledger) {
+            return Err(error.into());
         }
     }
     Ok(())

@@ -46,6 +46,8 @@ pub(super) struct LogFile {
     end: usize,
     /// Whether what follows is more than a torn line: bytes that were not synced are zeros.
     pub(super) hole: bool,
+    /// How many bytes from the start need not be added up again.
+    pub(super) folded: usize,
 }
 
 /// Reads a file and finds the end of its last whole line. Lines are not looked at yet, except the last one.
@@ -69,7 +71,10 @@ pub(super) fn load(disk: &dyn Disk, first: u64) -> Result<(LogFile, Head), LogEr
     }
     let end = whole_end(&bytes, body);
     let hole = hole(&bytes, body, end);
-    Ok((LogFile { path, inode, body, end: hole.unwrap_or(end), hole: hole.is_some(), bytes }, head))
+    Ok((
+        LogFile { path, inode, body, end: hole.unwrap_or(end), hole: hole.is_some(), folded: body, bytes },
+        head,
+    ))
 }
 
 fn unreadable(path: &str, source: std::io::Error) -> LogError {
@@ -157,15 +162,33 @@ impl LogFile {
         (self.bytes.len() - self.end) as u64
     }
 
+    /// The first bytes, if they are whole lines.
+    pub(super) fn bytes_to(&self, size: usize) -> Option<&[u8]> {
+        let fits = (self.body..=self.end).contains(&size);
+        self.bytes.get(..size).filter(|bytes| fits && bytes.ends_with(b"\n"))
+    }
+
     /// Walks over the lines in order, which must be numbered from `after` without gaps, and returns the last number.
     pub(super) fn each(&self, after: u64, f: &mut dyn FnMut(Line)) -> Result<u64, LogError> {
+        self.each_from(self.body, after, f)
+    }
+
+    /// The same from the line on that begins at an offset.
+    pub(super) fn each_from(
+        &self,
+        start: usize,
+        after: u64,
+        f: &mut dyn FnMut(Line),
+    ) -> Result<u64, LogError> {
+        let number = |at: usize| self.bytes[..start].split_inclusive(|b| *b == b'\n').count() + at + 1;
         let mut last = after;
-        let lines = self.bytes[self.body..self.end].split_inclusive(|b| *b == b'\n');
+        let lines = self.bytes[start..self.end].split_inclusive(|b| *b == b'\n');
         for (at, bytes) in lines.enumerate() {
-            let line = decode(&bytes[..bytes.len() - 1]).map_err(|flaw| flawed(&self.path, at + 2, flaw))?;
+            let line =
+                decode(&bytes[..bytes.len() - 1]).map_err(|flaw| flawed(&self.path, number(at), flaw))?;
             if Some(line.seq) != last.checked_add(1) {
                 let what = format!("append {} follows {last}", line.seq);
-                return Err(LogError::Corrupt { path: self.path.clone(), line: at + 2, what });
+                return Err(LogError::Corrupt { path: self.path.clone(), line: number(at), what });
             }
             last = line.seq;
             f(line);

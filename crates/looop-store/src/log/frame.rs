@@ -2,6 +2,7 @@
 
 use looop_core::ledger::entry::{LOG_VERSION, Line};
 use looop_core::ledger::state::Ledger;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// How every line begins; eight hex digits follow.
@@ -52,7 +53,7 @@ pub(super) fn encode_head(ledger: &Ledger) -> Result<Vec<u8>, serde_json::Error>
     framed(&HeadRef { v: LOG_VERSION, seq: ledger.seq, snapshot: ledger })
 }
 
-fn framed(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+pub(super) fn framed(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     let mut bytes = Vec::with_capacity(512);
     bytes.extend_from_slice(OPEN);
     bytes.extend_from_slice(&[b'0'; DIGITS]);
@@ -87,6 +88,11 @@ pub(super) fn is_whole(bytes: &[u8]) -> bool {
 
 /// Reads a line without its newline.
 pub(super) fn decode(bytes: &[u8]) -> Result<Line, Flaw> {
+    decode_framed(bytes)
+}
+
+/// Reads something with a checksum in front.
+pub(super) fn decode_framed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Flaw> {
     if !is_whole(bytes) {
         return Err(Flaw::Torn);
     }

@@ -7,6 +7,7 @@
 
 mod error;
 mod file;
+mod fold;
 mod frame;
 mod history;
 mod open;

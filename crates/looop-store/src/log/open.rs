@@ -5,6 +5,7 @@ use looop_core::ledger::state::{Form, Ledger};
 
 use super::error::{AppendError, LogError};
 use super::file::{FOLDER, LogFile, files, load};
+use super::fold;
 use super::writer::Log;
 use crate::dir::Reader;
 use crate::disk::Disk;
@@ -84,9 +85,10 @@ fn rotated(path: &str, error: AppendError) -> LogError {
 /// The newest file and the ledger after its last whole line.
 pub(super) fn newest(disk: &dyn Disk) -> Result<Option<(LogFile, Ledger)>, LogError> {
     let Some(first) = files(disk)?.pop() else { return Ok(None) };
-    let (file, head) = load(disk, first)?;
-    let mut ledger = head.snapshot;
-    file.each(head.seq, &mut |line| apply_line(&mut ledger, &line))?;
+    let (mut file, head) = load(disk, first)?;
+    let (mut ledger, start) = fold::read(disk, &file).unwrap_or((head.snapshot, file.folded));
+    file.folded = start;
+    file.each_from(start, ledger.seq, &mut |line| apply_line(&mut ledger, &line))?;
     Ok(Some((file, ledger)))
 }
 

@@ -8,6 +8,7 @@ use looop_core::ledger::state::Ledger;
 
 use super::error::{AppendError, LogError};
 use super::file::{FOLDER, LogFile, READ_LIMIT, files, path_of};
+use super::fold;
 use super::frame::{encode, encode_head};
 use super::open::{Repair, cut, newest};
 use crate::disk::{Disk, Held, Links, durable_write};
@@ -39,6 +40,8 @@ pub struct Log {
     head: u64,
     /// Length of the whole lines, the snapshot included.
     size: u64,
+    /// Length of those whose fold is kept beside the file.
+    folded: u64,
     /// Number of the last append.
     last: u64,
     /// Whether the file's name may not be durable yet: true until the first append.
@@ -58,6 +61,7 @@ impl Log {
             path: String::new(),
             head: 0,
             size: 0,
+            folded: 0,
             last: ledger.seq,
             fresh: true,
             poison: None,
@@ -73,6 +77,7 @@ impl Log {
             path: String::new(),
             head: 0,
             size: 0,
+            folded: 0,
             last: 0,
             fresh: true,
             poison: None,
@@ -83,7 +88,7 @@ impl Log {
 
     fn take_up(&mut self, file: &LogFile, ledger: &Ledger) {
         self.path.clone_from(&file.path);
-        (self.head, self.size) = (file.head(), file.whole());
+        (self.head, self.size, self.folded) = (file.head(), file.whole(), file.folded as u64);
         self.last = ledger.seq;
         self.fresh = !file.has_lines();
         self.poison = None;
@@ -150,9 +155,21 @@ impl Log {
         self.poison = Some(Poison::Sync);
         self.disk.sync_data(&self.path).map_err(failed(&self.path, "made durable"))?;
         self.poison = Some(Poison::Write);
+        let left = self.path.clone();
         self.start_file(ledger)?;
         self.poison = None;
-        Ok(self.prune().err())
+        Ok(fold::remove(&*self.disk, &left).and_then(|()| self.prune()).err())
+    }
+
+    /// Keeps the fold of what was appended so far beside the file, from time to time: whoever opens the log next need
+    /// not add it up again. `ledger` must be that fold. That it cannot be kept is no reason to fail.
+    pub fn keep_fold(&mut self, ledger: &Ledger) -> Option<StoreError> {
+        let due = self.size.saturating_sub(self.folded) >= fold::EVERY.max(self.head);
+        if !due || self.poison.is_some() || ledger.seq != self.last {
+            return None;
+        }
+        self.folded = self.size;
+        fold::write(&*self.disk, &self.path, self.size, ledger).err()
     }
 
     fn start_file(&mut self, ledger: &Ledger) -> Result<(), StoreError> {
@@ -162,7 +179,7 @@ impl Log {
         point("store.log-rotated");
         self.path = path;
         self.head = bytes.len() as u64;
-        self.size = self.head;
+        (self.size, self.folded) = (self.head, self.head);
         self.fresh = false;
         Ok(())
     }

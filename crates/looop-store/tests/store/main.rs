@@ -9,6 +9,7 @@ mod claims;
 mod crash;
 mod docs;
 mod faults;
+mod folds;
 mod harness;
 mod journal;
 mod letter_faults;

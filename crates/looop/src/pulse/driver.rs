@@ -199,10 +199,13 @@ impl Driver {
         if moved {
             self.events.push_back(Event::Woke(Cause::Followup));
         }
-        if self.log.is_full()
-            && let Some(left) = self.log.rotate(self.engine.ledger()).map_err(Halt::Unrecorded)?
-        {
-            self.warn(&left.text());
+        let problem = if self.log.is_full() {
+            self.log.rotate(self.engine.ledger()).map_err(Halt::Unrecorded)?
+        } else {
+            self.log.keep_fold(self.engine.ledger())
+        };
+        if let Some(problem) = problem {
+            self.warn(&problem.text());
         }
         Ok(())
     }
