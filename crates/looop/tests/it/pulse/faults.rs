@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use looop_core::ledger::entry::Entry;
-use looop_sim::waiting::{finish, within};
+use looop_sim::waiting::{Fifo, finish, within};
 
 use super::looping::{Den, IDLE, Looping, TOUCHES};
 
@@ -277,4 +277,38 @@ fn a_caller_that_cannot_be_let_in_does_not_keep_the_loop_busy() {
     drop(waiting);
     let tried = fs::read_to_string(trace).unwrap().lines().filter(|line| line.contains("EMFILE")).count();
     assert!((1..2000).contains(&tried), "it tried {tried} times");
+}
+
+#[test]
+fn looks_that_overlap_do_not_keep_a_sensor_from_being_written() {
+    let den = Den::new();
+    let (here, sensor, check) = (den.fifo("here"), den.fifo("sensor"), den.fifo("check"));
+    let blocks = |what: &str, gate: &Fifo| {
+        format!("echo {what} > '{}'; read _ < '{}'", here.path().display(), gate.path().display())
+    };
+    let once = den.beside("once");
+    den.sense("s", &format!("if rm '{once}' 2>/dev/null; then {}; fi; echo 1", blocks("full", &sensor)));
+    let looping = den.looped();
+    fs::write(&once, "").unwrap();
+    let beat = den.start(&["beat"]);
+    assert_eq!(here.hear(), "full\n");
+    // It is tried, and waits for the looks under way.
+    let script = format!("#!/bin/sh\necho tried > '{}'\necho 2\n", here.path().display());
+    let write = den.start(&["sensor", "write", "t", &script]);
+    assert_eq!(here.hear(), "tried\n");
+    // Before one look ends another one begins, each time.
+    for round in ["one", "two"] {
+        den.write("goals/g.md", format!("---\ncheck: {}\n---\n{round}\n", blocks(round, &check)));
+        if round == "one" {
+            assert_eq!(here.hear(), "one\n");
+            sensor.say("go\n");
+        }
+    }
+    check.say("go\n");
+    // The next look, which runs a check and the new sensor, waits until somebody listens.
+    let listens = std::thread::spawn(move || here.hear());
+    finish(write).ok();
+    assert_ne!(listens.join().unwrap(), "", "it looks on");
+    looping.ends("TERM");
+    drop(finish(beat));
 }
