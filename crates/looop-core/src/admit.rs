@@ -218,7 +218,7 @@ fn fixed(cx: &Context<'_>, action: Move) -> Result<Move, String> {
     if [in_s.is_some(), every_s.is_some(), at.is_some(), cron.is_some()].iter().filter(|set| **set).count()
         != 1
     {
-        return Err("a schedule needs exactly one of in_s, every_s, at and cron".to_owned());
+        return Err("a schedule needs exactly one of in, every, at and cron".to_owned());
     }
     if zone.is_some() && cron.is_none() && at.is_none() {
         return Err("a zone goes with cron or at".to_owned());
@@ -235,25 +235,32 @@ fn fixed(cx: &Context<'_>, action: Move) -> Result<Move, String> {
         return Err(format!("missed is \"once\" or \"skip\", not \"{missed}\""));
     }
     if every_s.is_some_and(|seconds| seconds < SHORTEST_EVERY_S) {
-        return Err(format!("every_s is at least {SHORTEST_EVERY_S}"));
+        return Err(format!("every is at least {SHORTEST_EVERY_S} seconds"));
     }
     if let Some(line) = &cron {
         parse_cron(line)?;
     }
     let at = match (in_s, at) {
         (Some(seconds), _) => Some(after(cx.now.wall, seconds)?),
-        (None, Some(text)) => Some(parse_moment(&text, cx.now.wall, named.unwrap_or(&cx.now.zone))?),
+        (None, Some(text)) => {
+            Some(ahead(&text, parse_moment(&text, cx.now.wall, named.unwrap_or(&cx.now.zone))?, cx.now)?)
+        }
         (None, None) => None,
     };
     let zone = zone.filter(|_| cron.is_some());
     Ok(Move::WriteSchedule { name, in_s: None, every_s, at: at.map(machine_text), cron, zone, missed, note })
 }
 
+/// A moment that is still to come.
+fn ahead(text: &str, at: i64, now: &Now) -> Result<i64, String> {
+    if at > now.wall { Ok(at) } else { Err(format!("at: {} is in the past", text.trim())) }
+}
+
 fn after(wall: i64, seconds: u64) -> Result<i64, String> {
     const TEN_YEARS: u64 = 10 * 365 * 86400;
     let fits = (seconds <= TEN_YEARS).then(|| i64::try_from(seconds).ok()).flatten();
     fits.map(|seconds| wall.saturating_add(seconds * 1000))
-        .ok_or_else(|| "in_s is at most ten years".to_owned())
+        .ok_or_else(|| "in is at most ten years".to_owned())
 }
 
 /// What is wrong with a move in itself, or in the world as it is.

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use crate::admit::recipe;
 use crate::admit::workers::{allowance, budget, fruitless_ask, is_fruitless};
+use crate::engine::interview::SETUP;
 use crate::gate::Limits;
 use crate::ledger::fold::{AGAIN, LEAVE};
-use crate::ledger::state::{GoalRecord, Ledger};
+use crate::ledger::state::{GoalRecord, Interview, Ledger};
 use crate::model::goal::{self, Goal};
 use crate::model::moves::{Move, Proposal};
 use crate::model::name::Name;
@@ -118,6 +119,8 @@ pub enum Idle {
     Prose,
     /// It waits for an answer to this ask.
     Waits(String),
+    /// It is the interview of a first run, which is so far.
+    Interview(Interview),
     /// It still fails, and a person wants it left alone.
     Left(String),
     /// It is ready and has no recipe.
@@ -147,6 +150,14 @@ impl Idle {
             Self::NeverDue => "its recipe never becomes due: give it a check, an every or a when".to_owned(),
             Self::Prose => "it is prose: only a model can serve it".to_owned(),
             Self::Waits(ask) => format!("it waits for your answer to {ask}"),
+            Self::Interview(Interview::Due) => "you are asked whether you want the interview".to_owned(),
+            Self::Interview(Interview::Asked) => {
+                "it waits for your answer whether you want the interview (looop asks)".to_owned()
+            }
+            Self::Interview(Interview::Wanted) => "the interview begins".to_owned(),
+            Self::Interview(Interview::None) => {
+                "the interview has begun or is not wanted (looop goal archive setup)".to_owned()
+            }
             Self::Left(why) => {
                 format!("{why}, and you said to leave it: it is tried again when its recipe changes")
             }
@@ -164,10 +175,12 @@ impl Idle {
     /// The word under which goals are counted when nothing is to be done.
     fn word(&self) -> &'static str {
         match self {
-            Self::Holds(_) => "as it should be",
+            Self::Holds(_) | Self::Interview(Interview::None) => "as it should be",
             Self::NotDue(_) | Self::Unmet(_) => "not due",
             Self::Unknown(_) => "with an unknown condition",
-            Self::Waits(_) => "waiting for your answer",
+            Self::Waits(_) | Self::Interview(Interview::Due | Interview::Asked | Interview::Wanted) => {
+                "waiting for your answer"
+            }
             Self::Left(_) => "left alone",
             Self::Prose | Self::NoRecipe(_) => "for a model to serve",
             Self::Worked(_) | Self::Claimed(_) => "being worked on",
@@ -258,6 +271,9 @@ fn standing(
         Readiness::CheckError(error) => return Standing::Not(Idle::CheckError(error)),
         Readiness::Prose if goal.fault.is_some() => {
             return Standing::Not(Idle::Broken(goal.fault.clone().unwrap_or_default()));
+        }
+        Readiness::Prose if id == SETUP && goal.worker.is_some() && ledger.interview_offered => {
+            return Standing::Not(Idle::Interview(ledger.interview));
         }
         Readiness::Prose if goal.run.is_some() || goal.worker.is_some() => {
             return Standing::Not(Idle::NeverDue);

@@ -1,6 +1,6 @@
-//! The cellar: everything of looop that touches the profile's files.
+//! Everything of looop that touches the profile's files.
 //!
-//! A [`Reader`] shows a profile and creates nothing; the flock on `lock` turns it into a [`Writer`], and all that
+//! A [`Reader`] shows a profile and writes only letters and other files that have a lock of their own; the flock on `lock` turns it into a [`Writer`], and all that
 //! changes the log, the journal or a policy file is a method of that type. Every call on the file system goes through
 //! [`Disk`], so that a twin in memory can fail or cut any of them. Absent, unreadable and corrupt are three
 //! different things everywhere, only regular files of bounded size are read, and the clock is an argument.

@@ -1,6 +1,7 @@
 //! Asking a paid decider: which one, with what set aside, and what it is shown.
 
 use super::beat::Scene;
+use super::interview::SETUP;
 use super::io::{DecideOrder, Effect};
 use super::looks::Look;
 use super::machine::{Engine, PaidDecider};
@@ -9,6 +10,7 @@ use crate::brief::{self, Brief};
 use crate::builtin::{self, Choice};
 use crate::gate::{Asking, Verdict, Why, flappers, gate, limited, paused};
 use crate::ledger::entry::{Entry, Force};
+use crate::ledger::state::Interview;
 use crate::meter::Micros;
 use crate::model::plan::RunId;
 use crate::purse::{self, Fee};
@@ -66,6 +68,9 @@ impl Engine {
     /// Who is asked, if the gates let it through and it can be paid. One for whom there is no money is passed over; if
     /// that is so of all, the first of them says why.
     pub(super) fn offer(&self, scene: &Scene<'_>, choice: &Choice, now: &Now) -> Offer {
+        if let Some(why) = self.unset(scene) {
+            return Offer::Skip(why);
+        }
         let mut poor = None;
         for decider in self.turn(now) {
             match self.offer_to(decider, scene, now) {
@@ -81,6 +86,15 @@ impl Engine {
         let shut = self.is_stopping().then_some(Why::Stopping).or_else(|| paused(&self.ledger, now));
         let reason = builtin::nothing_text(choice);
         Offer::Skip(shut.unwrap_or(Why::NothingReady { reason }))
+    }
+
+    /// Why nobody is asked about a fresh profile while its interview waits: there is nothing in it to decide upon.
+    fn unset(&self, scene: &Scene<'_>) -> Option<Why> {
+        let waits = self.ledger.interview != Interview::None && !self.setup.paid.is_empty();
+        let empty = scene.seen.docs.goals.keys().all(|id| id == SETUP);
+        let reason =
+            "the profile is new: answer whether you want to be interviewed, or write a goal".to_owned();
+        (waits && empty).then_some(Why::NothingReady { reason })
     }
 
     fn offer_to(&self, decider: &PaidDecider, scene: &Scene<'_>, now: &Now) -> Offer {

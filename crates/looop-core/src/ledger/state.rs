@@ -61,6 +61,8 @@ pub struct Ledger {
     pub seeded: bool,
     /// How far the interview of a first run is.
     pub interview: Interview,
+    /// Whether it was ever offered.
+    pub interview_offered: bool,
     /// The world as the last model decision saw it.
     pub baseline: Items,
     /// The decide under way.

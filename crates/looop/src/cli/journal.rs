@@ -24,9 +24,9 @@ impl Journal {
         let lines = history::journal(place, self.lines)?;
         if self.json.json {
             print::json(&lines)?;
-        } else if lines.is_empty() {
+        } else if lines.is_empty() && self.lines > 0 {
             print::say("the journal is empty");
-        } else {
+        } else if !lines.is_empty() {
             print::out(&lines.join("\n"));
         }
         Ok(ExitCode::SUCCESS)

@@ -22,11 +22,11 @@ pub struct RunnerPreset {
 pub const PRESETS: &[RunnerPreset] = &[
     RunnerPreset {
         name: "claude",
-        tick: "claude -p --bare --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
+        tick: "claude -p ${ANTHROPIC_API_KEY:+--bare} --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
                --system-prompt 'Decide.' --json-schema \"$(<{{schema_file}})\" --output-format stream-json \
                --include-partial-messages --verbose",
         interactive: "claude --dangerously-skip-permissions \"Read {{prompt_file}} and do what it says.\"",
-        note: "--bare signs in with ANTHROPIC_API_KEY only; leave it out to use a subscription.",
+        note: "with ANTHROPIC_API_KEY set it runs --bare, which needs the key; else it uses the subscription it is signed in with.",
     },
     RunnerPreset {
         name: "codex",

@@ -9,7 +9,7 @@ use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
 use super::act::{Adopted, ended, folder, hand_over, stands, wait_for, waiter};
-use super::{decider, environ};
+use super::{decider, environ, sense};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -115,7 +115,10 @@ fn record(reader: &Reader, run: RunId, standing: &Standing) -> Record {
             Standing::Ended(Receipt { ended: looop_session::Ended::Spawn(error), .. }) => {
                 uncalled(run, format!("the decide could not be started: {error}"))
             }
-            Standing::Ended(receipt) => lost(run, format!("the decide left no record ({:?})", receipt.ended)),
+            Standing::Ended(receipt) => lost(
+                run,
+                format!("the decide left no record ({})", sense::ended(receipt.ended.clone()).text()),
+            ),
             Standing::NeverRan => uncalled(run, "the decide could not be started".to_owned()),
             Standing::Absent => lost(run, "nothing is left of the decide".to_owned()),
             Standing::Lost | Standing::Live => lost(run, "the decide died without a record".to_owned()),

@@ -34,10 +34,25 @@ pub(crate) fn plant(writer: &Writer, config: &Config) -> Result<Vec<String>> {
     if !is_fresh(writer)? {
         return Ok(Vec::new());
     }
-    let agent = config.worker_runner().is_some() && config.default != [Decider::Builtin];
-    let seeds: &[Seed] = if agent { &WITH_AGENT } else { &SEEDS };
+    let seeds: &[Seed] = if has_agent(config) { &WITH_AGENT } else { &SEEDS };
     let seeds: Vec<_> = seeds.iter().map(|(path, text, mode)| (*path, text.as_bytes(), *mode)).collect();
     writer.seed(&seeds).map_err(|error| Failure::new(error.text()))
+}
+
+/// Offers the interview to a profile that was made before there was an agent to hold it, and in which nothing but starter
+/// files is to be found; says which file it put in place.
+pub(crate) fn offer_interview(writer: &Writer, config: &Config) -> Result<Vec<String>> {
+    let untouched =
+        matches!(writer.read("PLAYBOOK.md"), Stored::Value(bytes) if bytes == PLAYBOOK.as_bytes());
+    if !has_agent(config) || !untouched || !only_seeds(writer)? {
+        return Ok(Vec::new());
+    }
+    writer.seed(&[("goals/setup.md", SETUP.as_bytes(), 0o600)]).map_err(|error| Failure::new(error.text()))
+}
+
+/// Whether an agent decides and can be started as a worker.
+fn has_agent(config: &Config) -> bool {
+    config.worker_runner().is_some() && config.default != [Decider::Builtin]
 }
 
 /// Fresh: no PLAYBOOK, and no goal or sensor but those that an interrupted planting left.
@@ -45,6 +60,11 @@ fn is_fresh(writer: &Writer) -> Result<bool> {
     if !writer.read("PLAYBOOK.md").is_absent() {
         return Ok(false);
     }
+    only_seeds(writer)
+}
+
+/// Whether goals and sensors are starter files and nothing else.
+fn only_seeds(writer: &Writer) -> Result<bool> {
     for folder in ["goals", "sensors"] {
         let listed = writer.disk().list(folder).known(folder).map_err(Failure::new)?.unwrap_or_default();
         for entry in listed {

@@ -9,7 +9,7 @@ use looop_store::mail::{AskError, NewAsk, PostError, Posted, SettleError, Taken,
 use looop_store::{Reader, Stored};
 
 use super::Place;
-use super::alive::live_session;
+use super::alive::{is_alive, live_session};
 use crate::clock;
 use crate::failure::{Failure, Result};
 use crate::hands::await_file::Watch;
@@ -200,6 +200,13 @@ pub(crate) fn heard(place: &Place, heard: &Heard) -> Result<Vec<Tell>> {
 pub(crate) fn flag(place: &Place, worker: Option<&str>, reason: Option<&str>) -> Result<String> {
     let reader = place.reader()?;
     let session = whoever(place, &reader, worker, "looop flag <worker>")?;
+    if own_session(place).is_none() && !is_alive(&reader, &session) {
+        let worker = worker_of(&session);
+        return Err(Failure::new(format!(
+            "worker \"{worker}\" is not running, so there is no terminal to attach to"
+        ))
+        .hint("looop worker list shows who is"));
+    }
     let prompt = reason.map(str::trim).filter(|reason| !reason.is_empty());
     let goal = own_goal(place, &session);
     let new = NewAsk {

@@ -96,7 +96,7 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     let signals = manner.heeds_signals.then(Signals::listen).transpose()?;
     let ear = Ear::new(signals)?;
     let control = Control::bind(writer.root())?;
-    let seeded = ledger.seeded;
+    let (seeded, offered) = (ledger.seeded, ledger.interview_offered);
     let engine = Engine::new(ledger, setup_of(&config.config));
     let lock = lock_file(writer.root());
     let mut driver = Driver {
@@ -153,6 +153,11 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
     if !seeded {
         let files = seeds::plant(&driver.writer, &driver.config)?;
         driver.events.push_back(Event::Seeded(files));
+    } else if !offered {
+        let files = seeds::offer_interview(&driver.writer, &driver.config)?;
+        if !files.is_empty() {
+            driver.events.push_back(Event::Seeded(files));
+        }
     }
     driver.opened();
     Ok(driver)

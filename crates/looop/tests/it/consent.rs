@@ -221,8 +221,12 @@ printf '{"action":"write_sensor","name":"clock","script":"#!/bin/sh\\necho 1\\n"
         agent.display()
     ));
     profile.beat().ok();
+    profile.beat().ok();
+    assert_eq!(profile.ledger().runs, 0, "nobody is asked about an empty profile while the interview waits");
     let asks = profile.run(&["asks", "--json"]).ok().json();
     assert!(asks[0]["prompt"].as_str().expect("a question").contains("interview"), "{asks}");
+    let why = profile.run(&["why", "setup"]).ok().stdout;
+    assert!(why.contains("whether you want the interview") && !why.contains("never becomes due"), "{why}");
     let id = asks[0]["id"].as_str().expect("an id").to_owned();
     profile.run(&["answer", &id, "yes"]).ok();
     profile.beat().ok();
@@ -238,4 +242,25 @@ printf '{"action":"write_sensor","name":"clock","script":"#!/bin/sh\\necho 1\\n"
     }
     assert_eq!(profile.file("goals/work.md").as_deref(), Some("# rockets\n"));
     assert!(profile.file("sensors/clock.sh").is_some());
+}
+
+#[test]
+fn the_interview_is_offered_also_where_the_profile_was_made_before_there_was_an_agent() {
+    let profile = Profile::new(LOOOP).guarded();
+    profile.beat().ok();
+    assert_eq!(profile.file("goals/setup.md"), None);
+    let agent = "default = \"agent\"\n[runners.agent]\ntick = \"exit 1\"\ncost = \"free\"\ninteractive = \"cat {{prompt_file}}\"\n";
+    let profile = profile.config(agent);
+    profile.beat();
+    profile.beat();
+    let asks = profile.run(&["asks", "--json"]).ok().json();
+    let about = |ask: &serde_json::Value| ask["goal"] == "setup";
+    assert_eq!(asks.as_array().expect("asks").iter().filter(|ask| about(ask)).count(), 1, "{asks}");
+
+    let used = Profile::new(LOOOP).guarded();
+    used.beat().ok();
+    used.run(&["goal", "write", "mine", "A goal of my own."]).ok();
+    let used = used.config(agent);
+    used.beat();
+    assert_eq!(used.file("goals/setup.md"), None, "who has set it up already is not asked");
 }

@@ -397,6 +397,8 @@ fn a_real_worker_claims_asks_is_told_and_leaves_nothing_held() {
 #[test]
 fn a_flag_wants_somebody_to_attach() {
     let profile = bare();
+    profile.run(&["flag", "ghost"]).fails(1, "worker \"ghost\" is not running");
+    let _w = alive(&profile, "w~1");
     let flag = profile.run(&["flag", "w~1", "--reason", "Look at my screen"]).ok().stdout;
     assert_eq!(flag, "w-1\n");
     let asks = profile.run(&["asks"]).ok().stdout;

@@ -304,7 +304,9 @@ fn schedules_are_written_in_every_form() {
 fn a_schedule_that_is_due_wakes_once() {
     let profile = decided(&json!({"action": "noop"}));
     profile.beat().ok();
-    profile.run(&["schedule", "write", "past", "--at", "2020-01-01 00:00"]).ok();
+    profile.run(&["schedule", "write", "past", "--at", "2020-01-01 00:00"]).fails(1, "is in the past");
+    let past = r#"{"v":1,"name":"past","when":{"at":1577836800000},"missed":"once","created":1577836800000}"#;
+    profile.write("schedules/past.json", past);
     wakes(&profile);
     profile.beat().ok();
     rests(&profile);

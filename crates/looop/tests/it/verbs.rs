@@ -406,3 +406,19 @@ fn another_profile_is_named_by_flag_or_variable_and_a_broken_one_is_refused() {
     broken.run(&["beat"]).fails(1, "default");
     assert_eq!(broken.run(&["status"]).fails(1, "defualt").stdout, "");
 }
+
+#[test]
+fn a_number_of_lines_is_a_number_of_lines() {
+    let profile = Profile::bare(LOOOP).goal("x", "---\ncheck: test -e X\nrun: touch X\n---\n");
+    for _ in 0..3 {
+        profile.beat().ok();
+        profile.run(&["run", "true"]).ok();
+    }
+    for most in ["0", "1", "3"] {
+        let count: usize = most.parse().expect("a number");
+        assert_eq!(profile.run(&["events", "-n", most]).ok().stdout.lines().count(), count);
+        assert_eq!(profile.run(&["events", "-n", most, "--json"]).ok().stdout.lines().count(), count);
+        let journal = profile.run(&["journal", "-n", most]).ok();
+        assert_eq!((journal.stdout.lines().count(), journal.stderr.as_str()), (count, ""));
+    }
+}

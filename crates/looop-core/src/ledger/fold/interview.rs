@@ -8,7 +8,7 @@ use crate::model::plan::{Author, Plan};
 /// The starter files were put in place: with the goal of the interview among them, it is due.
 pub(super) fn seeded(ledger: &mut Ledger, files: &[String]) {
     if files.iter().any(|file| file.strip_prefix("goals/") == Some("setup.md")) {
-        ledger.interview = Interview::Due;
+        (ledger.interview, ledger.interview_offered) = (Interview::Due, true);
     }
 }
 

@@ -18,7 +18,7 @@ use super::watch::Watch;
 use super::{Desk, Failed, Receipt, Taken, jitter};
 use crate::clock;
 use crate::config::{Cost, CostMode, Fill, Runner, Template, calls_no_model};
-use crate::hands::environ;
+use crate::hands::{environ, sense};
 
 /// Longest wait for the end of a limit within a decide; a longer one is the loop's.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -246,6 +246,6 @@ fn keep_output(desk: &Desk<'_>, ran: &Ran) -> Result<(), Failed> {
     let rendered: String = ran.output.lines().filter_map(stream::render).map(|line| line + "\n").collect();
     let stderr = String::from_utf8_lossy(&ran.done.stderr);
     let stderr = if stderr.is_empty() { String::new() } else { format!("── stderr ──\n{stderr}\n") };
-    let (ended, bytes) = (&ran.done.ended, ran.done.stdout_total);
-    desk.keep_output(&format!("{rendered}{stderr}── ended: {ended:?}, {bytes} bytes of output ──\n"))
+    let (ended, bytes) = (sense::ended(ran.done.ended.clone()).text(), ran.done.stdout_total);
+    desk.keep_output(&format!("{rendered}{stderr}── {ended}, {bytes} bytes of output ──\n"))
 }
