@@ -66,8 +66,6 @@ pub const SCHEDULES: usize = 1000;
 pub const ODD: usize = 100;
 /// Most ended sessions of workers that are kept; beyond that the oldest go before their time.
 pub const ENDED_WORKERS: usize = 1000;
-/// Most folders of ended moves and decides that are kept; beyond that the oldest go before their time.
-pub const ENDED_MOVES: usize = 1000;
 /// Things that are remembered only so that they are not done twice, of each kind: more than can be there at once.
 pub const REMEMBERED: usize = 2 * LETTERS;
 /// Workers whose numbers are remembered after nothing else of them is kept.

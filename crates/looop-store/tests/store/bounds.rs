@@ -201,3 +201,44 @@ fn whatever_a_loss_of_power_leaves_opens_with_all_that_was_synced() {
     }
     assert!(holes > 10, "the disk left {holes} holes, which is too few to say anything");
 }
+
+#[test]
+fn a_look_reads_only_the_letters_that_changed() {
+    let disk = MemDisk::new();
+    let writer = writer(&disk);
+    let letter = |n: u32, prompt: &str| {
+        let prompt = prompt.repeat(50_000);
+        format!(r#"{{"v":1,"id":"w-{n}","from":"w~1","prompt":"{prompt}","asked":5}}"#)
+    };
+    for n in 0..100 {
+        disk.put(&format!("asks/w-{n}.json"), letter(n, "x").as_bytes());
+    }
+    let look = || {
+        let before = disk.calls().len();
+        let found = writer.letters();
+        let reads = disk.calls()[before..].iter().filter(|call| call.starts_with("read asks/")).count();
+        (found.asks.len(), reads)
+    };
+    // A file may change right after it was first read and show the same times, so it is read twice.
+    assert_eq!((look(), look()), ((100, 100), (100, 100)));
+    assert_eq!((look(), look()), ((100, 0), (100, 0)), "nothing changed, nothing is read");
+    disk.put("asks/w-7.json", letter(7, "y").as_bytes());
+    assert_eq!(look(), (100, 1));
+    assert!(writer.letters().asks["w-7"].prompt.starts_with('y'));
+    disk.erase("asks/w-8.json");
+    assert_eq!(look().0, 99);
+}
+
+#[test]
+fn more_letters_than_can_be_looked_at_are_named_and_not_taken_for_gone() {
+    let disk = MemDisk::new();
+    let writer = writer(&disk);
+    for n in 0..=bounds::LETTERS {
+        let letter = format!(r#"{{"v":1,"id":"w-{n}","from":"w~1","prompt":"?","asked":5}}"#);
+        disk.put(&format!("asks/w-{n}.json"), letter.as_bytes());
+    }
+    let found = writer.letters();
+    assert_eq!(found.asks.len(), bounds::LETTERS);
+    let [(folder, what)] = &found.broken[..] else { panic!("{:?}", found.broken) };
+    assert!(folder == "asks" && what.contains("2001 letters"), "{folder}: {what}");
+}
