@@ -131,7 +131,7 @@ fn hosts(pid: i32, root: &Path) -> io::Result<Option<String>> {
 /// looks whether it lives.
 #[cfg(target_os = "linux")]
 fn argument(pid: i32) -> io::Result<Option<String>> {
-    let args = match std::fs::read(format!("/proc/{pid}/cmdline")) {
+    let args = match proc::file(pid, "cmdline") {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         args => args?,
     };
@@ -144,7 +144,7 @@ fn argument(pid: i32) -> io::Result<Option<String>> {
 /// user's; `own` says that it must be readable, for it is the process that is asked about.
 #[cfg(target_os = "linux")]
 fn by_inheritance(pid: i32, own: bool, root: &Path) -> io::Result<Option<String>> {
-    let read = |file: &str| match std::fs::read(format!("/proc/{pid}/{file}")) {
+    let read = |file: &str| match proc::file(pid, file) {
         Err(error)
             if !own && matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound) =>
         {

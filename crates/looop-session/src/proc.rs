@@ -1,9 +1,14 @@
 //! The process table, as far as `/proc` shows it.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
+use std::io::{self, Read};
 
 use crate::mark;
+
+/// Most files about a process are smaller,
+const ROOM: usize = 8 << 10;
+/// and none that matters is larger.
+const MOST: u64 = 64 << 20;
 
 /// One process at one moment. Number and start time together name it for ever; the number alone may be reused.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -117,12 +122,19 @@ pub(crate) fn ticks(at: std::time::Duration) -> u64 {
 
 /// One process as it is now.
 pub(crate) fn one(pid: i32) -> Option<Process> {
-    parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+    parse(&file(pid, "stat").ok()?)
+}
+
+/// A file about a process. The kernel does not say how long it is, so there is room for most of them from the start.
+pub(crate) fn file(pid: i32, name: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(ROOM);
+    std::fs::File::open(format!("/proc/{pid}/{name}"))?.take(MOST).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The mark a process was started with. Forks share it; a program that cleared its environment has none.
 pub(crate) fn mark_of(pid: i32) -> Option<String> {
-    let environ = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environ = file(pid, "environ").ok()?;
     mark::within(&environ).map(str::to_owned)
 }
 
