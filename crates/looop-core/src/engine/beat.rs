@@ -214,7 +214,7 @@ impl Engine {
         let choice = builtin::choose(&self.ledger, scene.seen, &scene.readings, (now, limits));
         let may_act = self.setup.builtin && !self.is_stopping() && paused(&self.ledger, now).is_none();
         if may_act && let Some((proposal, why)) = choice.pick.clone() {
-            if self.looks.is_served(proposal.goal.as_ref().map(Name::as_str)) {
+            if self.looks.is_served(proposal.goal.as_ref().map(Name::as_str), scene.look.scope) {
                 return self.rest(scene, &choice, proposal.goal.as_ref().map(Name::as_str), now);
             }
             let cx = Context {

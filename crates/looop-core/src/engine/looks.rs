@@ -61,6 +61,9 @@ pub(super) struct Looks {
     stale: BTreeSet<String>,
     /// Goals for which a move has ended since the last full look began: what is known of them is from before it.
     served: BTreeSet<String>,
+    /// Goals for which a move has ended since the last quick look began. It may have checked them before the end of the
+    /// move and come back after a full look that was begun later.
+    served_meanwhile: BTreeSet<String>,
 }
 
 impl Looks {
@@ -81,6 +84,10 @@ impl Looks {
 
     /// The look of this scope is over.
     pub(super) fn end(&mut self, scope: Scope) -> Option<Look> {
+        if scope == Scope::Quick {
+            // What it says of them is kept as their last check, and must not be reused.
+            self.stale.extend(self.served_meanwhile.iter().cloned());
+        }
         self.slot(scope).under_way.take()
     }
 
@@ -97,6 +104,9 @@ impl Looks {
     pub(super) fn pay(&mut self, goal: Option<&String>) {
         self.stale.extend(goal.cloned());
         self.served.extend(goal.cloned());
+        if self.quick.under_way.is_some() {
+            self.served_meanwhile.extend(goal.cloned());
+        }
         self.repay();
     }
 
@@ -107,9 +117,11 @@ impl Looks {
         }
     }
 
-    /// Whether a goal was served after the readings were taken. To serve it again is for the next full look to say.
-    pub(super) fn is_served(&self, goal: Option<&str>) -> bool {
-        goal.is_some_and(|goal| self.served.contains(goal))
+    /// Whether a goal was served after a look of this scope took its readings. To serve it again is for the next full
+    /// look to say.
+    pub(super) fn is_served(&self, goal: Option<&str>, scope: Scope) -> bool {
+        let meanwhile = |goal: &str| scope == Scope::Quick && self.served_meanwhile.contains(goal);
+        goal.is_some_and(|goal| self.served.contains(goal) || meanwhile(goal))
     }
 
     /// Whether there is nothing to be looked at.
@@ -130,8 +142,9 @@ impl Looks {
             return None;
         }
         slot.under_way = slot.wanted.take();
-        if scope == Scope::Full {
-            self.served.clear();
+        match scope {
+            Scope::Full => self.served.clear(),
+            Scope::Quick => self.served_meanwhile.clear(),
         }
         Some(std::mem::take(&mut self.stale))
     }
@@ -153,5 +166,29 @@ impl Engine {
         if let Some(stale) = self.looks.begin(Scope::Quick) {
             self.push(Effect::Sense(Scope::Quick, stale));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A quick look checked a goal before the end of its move, and comes back after a full look that began later.
+    #[test]
+    fn a_quick_look_that_a_move_overtook_does_not_serve_its_goal_again() {
+        let goal = "y".to_owned();
+        let mut looks = Looks::default();
+        looks.want(Look { scope: Scope::Quick, ..Look::by(Cause::Files) });
+        looks.begin(Scope::Quick).expect("a quick look");
+        looks.pay(Some(&goal));
+        looks.want(Look { scope: Scope::Full, ..Look::by(Cause::Person) });
+        assert_eq!(looks.begin(Scope::Full), Some([goal.clone()].into()), "the full look checks it");
+        assert!(!looks.is_served(Some("y"), Scope::Full), "and may have it served");
+        looks.end(Scope::Full);
+        looks.end(Scope::Quick).expect("the quick look");
+        assert!(looks.is_served(Some("y"), Scope::Quick), "what the quick look saw is from before the move");
+        looks.want(Look { scope: Scope::Quick, ..Look::by(Cause::Files) });
+        assert_eq!(looks.begin(Scope::Quick), Some([goal].into()), "the next one checks it itself");
+        assert!(!looks.is_served(Some("y"), Scope::Quick));
     }
 }
