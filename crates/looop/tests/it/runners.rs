@@ -234,3 +234,24 @@ fn a_command_that_takes_a_schema_gets_the_moves_there_and_not_in_its_brief() {
     assert_eq!(unbound.file("runs/000001/work-1/left").unwrap(), "none");
     assert!(unbound.last_brief().contains("- run_shell("));
 }
+
+#[test]
+fn the_preset_for_claude_takes_the_key_where_there_is_one_and_the_subscription_else() {
+    for (key, bare) in [("", false), ("secret", true)] {
+        let profile = Profile::bare(env!("CARGO_BIN_EXE_looop"));
+        let bin = profile.outside().join("bin");
+        std::fs::create_dir_all(&bin).expect("a folder");
+        let said = profile.outside().join("said");
+        let script = format!("#!/bin/sh\necho \"$@\" > '{}'\nexit 1\n", said.display());
+        std::fs::write(bin.join("claude"), script).expect("a program");
+        looop_sim::profile::set_mode(&bin.join("claude"), 0o755);
+        let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap_or_default());
+        let profile = profile.env("PATH", path).env("ANTHROPIC_API_KEY", key);
+        profile.run(&["init", "--runner", "claude"]).ok();
+        profile.run(&["goal", "write", "mine", "A goal of my own."]).ok();
+        profile.beat();
+        let said = std::fs::read_to_string(&said).unwrap_or_default();
+        assert!(said.starts_with("-p "), "{said}");
+        assert_eq!(said.contains("--bare"), bare, "{said}");
+    }
+}
