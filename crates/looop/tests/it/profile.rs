@@ -130,10 +130,16 @@ fn what_others_can_write_is_refused_with_the_command_that_mends_it() {
                 let hint = ran.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap_or("none");
                 let begins = if owner { "chown " } else { "chmod go-w " };
                 let right = hint.starts_with(begins) && hint.contains(path.to_str().unwrap());
+                // Nobody is told to take over a folder that may be the system's.
+                let right =
+                    right || owner && below.is_empty() && hint.starts_with("name a folder of your own");
                 assert!(ran.code == 1 && right, "{below} {bits:o} {verb}: {ran:?}");
                 hint.clone_into(&mut fix);
             }
             assert_eq!(profile.file("ran"), None, "{below}: nothing ran");
+            if owner && below.is_empty() {
+                continue;
+            }
             let mended = std::process::Command::new("sh").args(["-c", &fix]).status().unwrap();
             assert!(mended.success());
             profile.beat().ok();
