@@ -160,6 +160,11 @@ fn filters_pass_over_and_the_cursor_goes_on() {
     let after = nothing(&profile, &before, &["--actionable"]);
     assert_ne!(after, before);
     assert_eq!(since(&profile, &before, &[], "event"), (vec!["paused".to_owned()], after.clone()));
+    // A session is running as long as its lock is held.
+    profile.write("sessions/w~1/lock", "");
+    let lock = profile.data().join("sessions/w~1/lock");
+    let lock = std::fs::File::options().write(true).open(lock).unwrap();
+    lock.lock().unwrap();
     profile.run(&["flag", "w~1", "--reason", "stuck"]).ok();
     let (events, after) = since(&profile, &after, &["--actionable"], "event");
     assert_eq!(events, ["asked"]);
