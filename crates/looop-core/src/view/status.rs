@@ -120,6 +120,10 @@ pub struct WorkerView {
     pub text: String,
     /// Whether it runs.
     pub alive: bool,
+    /// Whether it is stopped for now.
+    pub paused: bool,
+    /// Whether it is stopped because it passed its allowance.
+    pub over_allowance: bool,
     /// The exit code, where it has one.
     pub exit_code: Option<i32>,
     /// `busy`, `waiting`, `stuck`, `dead`.
@@ -306,14 +310,16 @@ pub fn worker_view(
     let proven = record.and_then(|record| record.proven);
     let allowed = record.map(purse::granted).filter(|granted| *granted > Micros::ZERO);
     let seconds = |from: i64, to: i64| u64::try_from(to.saturating_sub(from) / 1000).unwrap_or(0);
+    let paused = worker.state == WorkerState::Paused;
+    let over =
+        record.filter(|_| paused).and_then(|record| purse::paused_text(&worker.session, record, now));
     WorkerView {
         id: worker.id.clone(),
         session: worker.session.clone(),
         state: worker.state.word(),
-        text: record
-            .filter(|_| worker.state == WorkerState::Paused)
-            .and_then(|record| purse::paused_text(&worker.session, record, now))
-            .unwrap_or_else(|| worker.state.text()),
+        paused,
+        over_allowance: over.is_some(),
+        text: over.unwrap_or_else(|| worker.state.text()),
         alive: worker.state.is_alive(),
         exit_code: worker.state.exit_code(),
         health: Health::of(worker, waits_on.is_some(), limits).word(),

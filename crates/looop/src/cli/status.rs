@@ -119,7 +119,7 @@ fn trouble(status: &View) {
     for (goal, broke) in status.goals.iter().filter_map(|goal| Some((&goal.id, goal.broke.as_ref()?))) {
         bad(format!("budget    {broke}; raise budget_usd in goals/{goal}.md"));
     }
-    for worker in status.workers.iter().filter(|worker| worker.text.starts_with("paused: ")) {
+    for worker in status.workers.iter().filter(|worker| worker.over_allowance) {
         bad(format!("worker    {} {}", worker.id, worker.text));
     }
     for sensor in &status.failing {
@@ -152,7 +152,7 @@ fn workers(status: &View) {
         let waits = worker.waits_on.as_ref().map_or(String::new(), |ask| format!(" on {ask}"));
         vec![
             worker.id.clone(),
-            format!("{}{waits}", if worker.text.starts_with("paused") { "paused" } else { worker.health }),
+            format!("{}{waits}", if worker.paused { "paused" } else { worker.health }),
             worker.goal.clone().unwrap_or_default(),
             age_text(Some(worker.ran_s)),
             worker

@@ -272,10 +272,11 @@ pub(crate) fn kill(place: &Place, id: &Name, force: bool) -> Result<()> {
     }
     let action = Move::KillWorker { id: id.clone(), also: Vec::new(), reason: None, force };
     let failed = |failure: Failure| {
-        let hint = if failure.error.contains("waiting for a person") {
-            format!("looop answer <ask>, or looop kill {id} --force")
-        } else {
-            "looop worker list shows the workers".to_owned()
+        let letters = place.reader().map(|reader| reader.letters()).unwrap_or_default();
+        let waits = waiting(&letters).into_iter().find(|(session, _)| worker_of(session) == id.as_str());
+        let hint = match waits.filter(|_| !force) {
+            Some((_, ask)) => format!("looop answer {ask}, or looop kill {id} --force"),
+            None => "looop worker list shows the workers".to_owned(),
         };
         with_hint(failure, &hint)
     };
