@@ -38,7 +38,7 @@ pub(super) struct Scene<'a> {
 impl Engine {
     /// A beat that could not see the world does nothing and says why.
     pub(super) fn blind(&mut self, error: String, scope: Scope, now: &Now) {
-        let Some(look) = self.end_look(scope, now) else { return };
+        let Some(look) = self.end_look(scope, false, now) else { return };
         for id in look.dry {
             self.reply(id, Reply::Refused { reason: error.clone() });
         }
@@ -53,7 +53,7 @@ impl Engine {
             // What was not seen must not look as if it were gone.
             return self.blind(error.clone(), seen.scope, now);
         }
-        let Some(look) = self.end_look(seen.scope, now) else { return };
+        let Some(look) = self.end_look(seen.scope, !seen.early, now) else { return };
         self.note_policy(&seen.docs);
         self.timetable = Timetable::of(&seen.docs, now);
         let before = self.fold_news(seen, look.wet, now);
@@ -89,8 +89,8 @@ impl Engine {
     }
 
     /// A look is over.
-    fn end_look(&mut self, scope: Scope, now: &Now) -> Option<Look> {
-        let look = self.looks.end(scope)?;
+    fn end_look(&mut self, scope: Scope, checked: bool, now: &Now) -> Option<Look> {
+        let look = self.looks.end(scope, checked)?;
         if scope == Scope::Full {
             (self.rested, self.looked_at) = (Some(now.up), Some(now.up));
             self.moved = false;

@@ -57,8 +57,10 @@ pub(super) struct Looks {
     quick: Slot,
     /// A look that saw the world while a move or a decide was under way, and has to decide upon it after that.
     owed: Option<Look>,
-    /// Goals whose last check is of no use any more: a move for them has ended since.
+    /// Goals whose last check is of no use to a quick look: a move for them has ended since. A full look checks them all.
     stale: BTreeSet<String>,
+    /// Those that the quick look under way checks again.
+    checking: BTreeSet<String>,
     /// Goals for which a move has ended since the last full look began: what is known of them is from before it.
     served: BTreeSet<String>,
     /// Goals for which a move has ended since the last quick look began. It may have checked them before the end of the
@@ -82,11 +84,17 @@ impl Looks {
         }
     }
 
-    /// The look of this scope is over.
-    pub(super) fn end(&mut self, scope: Scope) -> Option<Look> {
-        if scope == Scope::Quick {
-            // What it says of them is kept as their last check, and must not be reused.
-            self.stale.extend(self.served_meanwhile.iter().cloned());
+    /// The look of this scope is over. `checked`: its checks are the last ones now.
+    pub(super) fn end(&mut self, scope: Scope, checked: bool) -> Option<Look> {
+        let checking = match scope {
+            Scope::Quick => std::mem::take(&mut self.checking),
+            Scope::Full => BTreeSet::new(),
+        };
+        match (scope, checked) {
+            // Of goals whose move has ended since it began it says nothing that is of use.
+            (Scope::Full, true) => self.stale.retain(|goal| self.served.contains(goal)),
+            (Scope::Quick, true) => self.stale.extend(self.served_meanwhile.iter().cloned()),
+            (_, false) => self.stale.extend(checking),
         }
         self.slot(scope).under_way.take()
     }
@@ -142,11 +150,18 @@ impl Looks {
             return None;
         }
         slot.under_way = slot.wanted.take();
-        match scope {
-            Scope::Full => self.served.clear(),
-            Scope::Quick => self.served_meanwhile.clear(),
-        }
-        Some(std::mem::take(&mut self.stale))
+        Some(match scope {
+            Scope::Full => {
+                self.served.clear();
+                // A quick look that begins before this one has ended still knows only the checks from before those moves.
+                self.stale.clone()
+            }
+            Scope::Quick => {
+                self.served_meanwhile.clear();
+                self.checking = std::mem::take(&mut self.stale);
+                self.checking.clone()
+            }
+        })
     }
 }
 
@@ -173,22 +188,58 @@ impl Engine {
 mod tests {
     use super::*;
 
+    fn want(looks: &mut Looks, scope: Scope) {
+        looks.want(Look { scope, ..Look::by(Cause::Files) });
+    }
+
+    fn y() -> BTreeSet<String> {
+        ["y".to_owned()].into()
+    }
+
     /// A quick look checked a goal before the end of its move, and comes back after a full look that began later.
     #[test]
     fn a_quick_look_that_a_move_overtook_does_not_serve_its_goal_again() {
-        let goal = "y".to_owned();
         let mut looks = Looks::default();
-        looks.want(Look { scope: Scope::Quick, ..Look::by(Cause::Files) });
+        want(&mut looks, Scope::Quick);
         looks.begin(Scope::Quick).expect("a quick look");
-        looks.pay(Some(&goal));
-        looks.want(Look { scope: Scope::Full, ..Look::by(Cause::Person) });
-        assert_eq!(looks.begin(Scope::Full), Some([goal.clone()].into()), "the full look checks it");
-        assert!(!looks.is_served(Some("y"), Scope::Full), "and may have it served");
-        looks.end(Scope::Full);
-        looks.end(Scope::Quick).expect("the quick look");
+        looks.pay(y().first());
+        want(&mut looks, Scope::Full);
+        looks.begin(Scope::Full).expect("a full look");
+        assert!(!looks.is_served(Some("y"), Scope::Full), "the full look checks it and may have it served");
+        looks.end(Scope::Full, true);
+        looks.end(Scope::Quick, true).expect("the quick look");
         assert!(looks.is_served(Some("y"), Scope::Quick), "what the quick look saw is from before the move");
-        looks.want(Look { scope: Scope::Quick, ..Look::by(Cause::Files) });
-        assert_eq!(looks.begin(Scope::Quick), Some([goal].into()), "the next one checks it itself");
+        want(&mut looks, Scope::Quick);
+        assert_eq!(looks.begin(Scope::Quick), Some(y()), "the next one checks it itself");
         assert!(!looks.is_served(Some("y"), Scope::Quick));
+    }
+
+    /// A full and a quick look begin together after a move: the quick one ends first, and has no newer check to reuse.
+    #[test]
+    fn a_quick_look_beside_a_full_one_checks_what_was_served_before_both() {
+        let mut looks = Looks::default();
+        looks.pay(y().first());
+        want(&mut looks, Scope::Full);
+        want(&mut looks, Scope::Quick);
+        looks.begin(Scope::Full).expect("a full look");
+        assert_eq!(looks.begin(Scope::Quick), Some(y()), "it does not reuse the check from before the move");
+        looks.end(Scope::Quick, true);
+        looks.end(Scope::Full, true);
+        want(&mut looks, Scope::Quick);
+        assert_eq!(looks.begin(Scope::Quick), Some(BTreeSet::new()), "both have checked it");
+    }
+
+    /// A look that could not see, or that ran nothing, leaves the last check as it was.
+    #[test]
+    fn what_a_failed_look_was_to_check_is_checked_by_the_next() {
+        let mut looks = Looks::default();
+        looks.pay(y().first());
+        for scope in [Scope::Quick, Scope::Full, Scope::Quick] {
+            want(&mut looks, scope);
+            looks.begin(scope).expect("a look");
+            looks.end(scope, false);
+        }
+        want(&mut looks, Scope::Quick);
+        assert_eq!(looks.begin(Scope::Quick), Some(y()));
     }
 }

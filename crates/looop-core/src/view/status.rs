@@ -311,8 +311,7 @@ pub fn worker_view(
     let allowed = record.map(purse::granted).filter(|granted| *granted > Micros::ZERO);
     let seconds = |from: i64, to: i64| u64::try_from(to.saturating_sub(from) / 1000).unwrap_or(0);
     let paused = worker.state == WorkerState::Paused;
-    let over =
-        record.filter(|_| paused).and_then(|record| purse::paused_text(&worker.session, record, now));
+    let over = record.filter(|_| paused).and_then(|record| purse::paused_text(&worker.session, record, now));
     WorkerView {
         id: worker.id.clone(),
         session: worker.session.clone(),
