@@ -80,6 +80,11 @@ impl SessionFile {
                 ("event_msg", "token_count") => {
                     counts.note(&event["payload"]["info"]["total_token_usage"], model, prices);
                 }
+                // Written when the model has answered, before the tools of the answer have run; the count above comes
+                // after them, and not at all if one of them ends the agent.
+                ("token_usage_record", _) => {
+                    counts.note(&event["payload"]["thread_token_usage"], model, prices);
+                }
                 _ => {}
             },
             Reader::Pi(pi) => pi.tell_entry(&event, prices),

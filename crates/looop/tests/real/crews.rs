@@ -21,9 +21,9 @@ enum Bill {
     Whole,
     /// What was asked in the conversation, and not the title that was asked for beside it.
     Talk,
-    /// Tokens of the conversation. It asks so much beside it that this is a lower bound, and it has cost its allowance.
+    /// Tokens of the conversation. It asks so much beside it that this is a lower bound, and the rest of its allowance is unreported.
     AtLeast,
-    /// Nothing, since its sessions are in a database: it has cost its allowance.
+    /// Nothing, since its sessions are in a database: all of its allowance is unreported.
     Nothing,
 }
 
@@ -50,10 +50,14 @@ fn serves(agent: &Agent, test: &str, bill: &Bill) {
     let in_talk = Till::of_those(&model, |request| request["side"] == false);
     match bill {
         Bill::Whole => assert_eq!((Till::said(&cost), Till::of(&model)), (in_talk, in_talk)),
-        Bill::Talk => assert_eq!(Till::said(&cost), in_talk),
-        Bill::AtLeast => assert_eq!(Till::said(&cost), Till { micros: ALLOWANCE, ..in_talk }),
-        Bill::Nothing => assert_eq!(Till::said(&cost), Till { micros: ALLOWANCE, ..Till::default() }),
+        Bill::Talk | Bill::AtLeast => assert_eq!(Till::said(&cost), in_talk),
+        Bill::Nothing => assert_eq!(Till::said(&cost), Till::default()),
     }
+    let unreported = match bill {
+        Bill::Whole | Bill::Talk => 0,
+        Bill::AtLeast | Bill::Nothing => ALLOWANCE - Till::said(&cost).micros,
+    };
+    assert_eq!(Till::micros(&cost["unreported_usd"]), unreported, "{cost}");
     let beside = |asked: &String| !agent.habits.iter().any(|host| asked.contains(host));
     assert_eq!(gate.asked().into_iter().filter(beside).collect::<Vec<_>>(), Vec::<String>::new());
     assert_eq!(profile.survivors(), Vec::<String>::new());

@@ -78,21 +78,21 @@ impl Desk {
     /// Waits until this is on the screen.
     #[track_caller]
     pub(crate) fn expect(&self, pattern: &str) {
-        let seen = self.verb("expect", &[pattern, "--screen", "--timeout", NEVER]);
+        let seen = self.verb("expect", &["--screen", "--timeout", NEVER, "--", pattern]);
         assert_eq!(seen.code, 0, "no {pattern:?}: {seen:?}\n{}", self.shot().text());
     }
 
     /// Waits until this has been printed after the place `since` in the stream.
     #[track_caller]
     pub(crate) fn expect_since(&self, pattern: &str, since: u64) {
-        let seen = self.verb("expect", &[pattern, "--since", &since.to_string(), "--timeout", NEVER]);
+        let seen = self.verb("expect", &["--since", &since.to_string(), "--timeout", NEVER, "--", pattern]);
         assert_eq!(seen.code, 0, "no {pattern:?} since {since}: {seen:?}\n{}", self.shot().text());
     }
 
     /// Sends a text, sees that it was taken, and gives the place in the stream from where on what follows it stands.
     #[track_caller]
     pub(crate) fn send(&self, text: &str) -> u64 {
-        let sent = self.verb("send", &[text, "--json"]).ok().json();
+        let sent = self.verb("send", &["--json", "--", text]).ok().json();
         assert_eq!(sent["delivery"], "taken", "{text:?}: {sent}\n{}", self.shot().text());
         sent["at"].as_u64().unwrap_or_else(|| panic!("{sent}"))
     }
@@ -100,7 +100,7 @@ impl Desk {
     /// Types a text without submitting it.
     #[track_caller]
     pub(crate) fn types(&self, text: &str) {
-        let sent = self.verb("send", &["-n", text, "--json"]).ok().json();
+        let sent = self.verb("send", &["-n", "--json", "--", text]).ok().json();
         assert_eq!(sent["delivery"], "typed", "{text:?}: {sent}");
     }
 

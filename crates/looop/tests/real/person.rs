@@ -4,10 +4,12 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
@@ -35,7 +37,9 @@ impl Person {
         let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
         tcsetwinsize(&terminal, size(cols, rows)).unwrap();
         let modes = tcgetattr(&terminal).unwrap();
-        let side = OpenOptions::new().read(true).write(true).open(name).unwrap();
+        // It is to be the terminal of the program, not that of the test, which may lead a session of its own.
+        let flags = OFlags::NOCTTY.bits().cast_signed();
+        let side = OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap();
         let open = || side.try_clone().unwrap();
         let mut leader = Command::new("setsid");
         leader.args(["--ctty", "--wait"]).arg(program.get_program()).args(program.get_args()).env_clear();

@@ -48,16 +48,22 @@ impl Till {
     }
 
     /// What looop says was spent: `usd` and the three kinds of tokens.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small amount of money")]
     #[track_caller]
     pub(crate) fn said(spend: &Value) -> Self {
         let tokens = |name: &str| spend[name].as_u64().unwrap_or_else(|| panic!("no {name}: {spend}"));
         Self {
-            micros: (spend["usd"].as_f64().unwrap() * 1e6).round() as u64,
+            micros: Self::micros(&spend["usd"]),
             read: tokens("tokens_in"),
             said: tokens("tokens_out"),
             cached: tokens("tokens_cached"),
         }
+    }
+
+    /// Dollars in millionths.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small amount of money")]
+    #[track_caller]
+    pub(crate) fn micros(dollars: &Value) -> u64 {
+        (dollars.as_f64().unwrap() * 1e6).round() as u64
     }
 }
 

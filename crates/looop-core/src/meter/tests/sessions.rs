@@ -118,6 +118,19 @@ fn a_lower_cost_state_does_not_undo_a_higher_one() {
 }
 
 #[test]
+fn a_codex_that_is_ended_by_its_own_tool_has_said_what_the_last_answer_cost() {
+    let context = json!({"type":"turn_context","payload":{"model":"gpt-5-codex"}});
+    let record = |input: u64| {
+        let usage = json!({"input_tokens":input});
+        json!({"type":"token_usage_record","payload":{"usage":{"input_tokens":7},"thread_token_usage":usage}})
+    };
+    let info = json!({"total_token_usage":{"input_tokens":1000}});
+    let count = json!({"type":"event_msg","payload":{"type":"token_count","info":info}});
+    let lines = [context, record(1000), count, record(3000)].map(|line| line.to_string()).join("\n");
+    assert_eq!(figures(&read(Agent::Codex, &lines).usage()), (Some(3_750), 3000, 0, 0));
+}
+
+#[test]
 fn a_turn_of_codex_costs_what_its_model_costs() {
     let turn = |model: &str, input: u64| {
         let context = json!({"type":"turn_context","payload":{"model":model}});

@@ -71,6 +71,14 @@ fn pieces(command: &str) -> Option<Vec<Vec<String>>> {
                 letters.by_ref().find(|letter| *letter == ')')?;
                 word.push('$');
             }
+            // Nor is a variable, as long as it holds no other.
+            (None | Some('"'), '$') if letters.peek() == Some(&'{') => {
+                letters.next();
+                let plain = |letter: &char| letter.is_ascii_alphanumeric() || "_:+=-".contains(*letter);
+                while letters.next_if(plain).is_some() {}
+                letters.next_if_eq(&'}')?;
+                word.push('$');
+            }
             (None | Some('"'), '`' | '\\') | (None, '(' | ')' | '{' | '}') => return None,
             (None, '\'' | '"') => quote = Some(letter),
             (None, ' ' | '\t' | ';' | '&' | '|' | '\n') => {
@@ -134,6 +142,9 @@ mod tests {
             ("no-such $(ls)", 127, 0, false),
             ("no-such \"`ls`\"", 127, 0, false),
             ("$AGENT -p", 127, 0, false),
+            ("no-such ${KEY:+--bare} -p", 127, 0, true),
+            ("${AGENT:-no-such} -p", 127, 0, false),
+            ("no-such ${KEY:+$(ls)}", 127, 0, false),
             ("(no-such)", 127, 0, false),
             ("no-such 'open", 127, 0, false),
             ("echo x", 127, 0, false),
