@@ -346,7 +346,12 @@ fn a_line_has_a_clock_a_sign_and_a_text() {
 #[test]
 fn the_status_shows_each_workers_newest_session() {
     let mut seen = Observation::default();
-    let states = [("v~1", WorkerState::Killed), ("w~1", WorkerState::Exited(1)), ("w~2", WorkerState::Alive)];
+    let states = [
+        ("v~1", WorkerState::Killed),
+        ("w~1", WorkerState::Exited(1)),
+        ("w~2", WorkerState::Alive),
+        ("x~1", WorkerState::Paused),
+    ];
     for (session, state) in states {
         let worker = Worker {
             id: worker_of(session).to_owned(),
@@ -363,19 +368,27 @@ fn the_status_shows_each_workers_newest_session() {
     seen.docs.waiting = [("w~2".to_owned(), "a".to_owned()), ("v~1".to_owned(), "b".to_owned())].into();
     let found = status(&Ledger::default(), &seen, &[].into(), (&now(), &limits()), 1);
     let common = |mut row: Value| {
-        let fields = json!({"goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "reserved_usd": 0.0, "unreported_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null});
+        let fields = json!({
+            "goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "reserved_usd": 0.0,
+            "unreported_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null, "over_allowance": false,
+        });
         row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         row
     };
     let dead = json!({
         "id": "v", "session": "v~1", "state": "killed", "text": "killed", "alive": false, "health": "dead",
-        "waits_on": null, "ran_s": 30, "ended_ago_s": 60,
+        "paused": false, "waits_on": null, "ran_s": 30, "ended_ago_s": 60,
+    });
+    let paused = json!({
+        "id": "x", "session": "x~1", "state": "alive", "text": "paused", "alive": true, "health": "busy",
+        "paused": true, "waits_on": null, "ran_s": 90, "ended_ago_s": null,
     });
     let alive = json!({
         "id": "w", "session": "w~2", "state": "alive", "text": "alive", "alive": true, "health": "waiting",
-        "waits_on": "a", "ran_s": 90, "ended_ago_s": null,
+        "paused": false, "waits_on": "a", "ran_s": 90, "ended_ago_s": null,
     });
-    assert_eq!(serde_json::to_value(&found.workers).unwrap(), json!([common(dead), common(alive)]));
+    let rows = [dead, alive, paused].map(common);
+    assert_eq!(serde_json::to_value(&found.workers).unwrap(), json!(rows));
 }
 
 #[test]
