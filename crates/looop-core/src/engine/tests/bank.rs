@@ -1,5 +1,6 @@
 //! The purse against a bank that charges: whatever happens in whatever order, nothing starts that the cap does not
-//! cover, the ledger never knows less than was charged, and it knows exactly that once every receipt has come.
+//! cover, the ledger and the letters that it has not counted yet never know less than was charged, and they know exactly
+//! that once every receipt has come.
 
 use std::collections::BTreeMap;
 
@@ -139,7 +140,17 @@ impl Bank {
     fn known(&self) -> Micros {
         let ledger = self.world.engine.ledger();
         let settled = ledger.spend.values().fold(Micros::ZERO, |sum, day| sum.saturating_add(day.spent));
-        settled.saturating_add(open(ledger))
+        settled.saturating_add(open(ledger)).saturating_add(self.unread())
+    }
+
+    /// What letters of pruned workers say that the next look counts.
+    fn unread(&self) -> Micros {
+        let ledger = self.world.engine.ledger();
+        let letters = self.world.seen.letters.expenses.values();
+        let unread = letters.filter(|letter| {
+            !ledger.workers.contains_key(&letter.session) && !ledger.expenses.contains_key(&letter.id)
+        });
+        unread.fold(Micros::ZERO, |sum, letter| sum.saturating_add(letter.used().usd))
     }
 
     fn happens(&mut self, what: &Happens) {
