@@ -8,6 +8,7 @@ mod disk_tree;
 pub mod model;
 pub mod profile;
 pub mod storm;
+pub mod terminal;
 pub mod waiting;
 pub mod world;
 pub mod yard;

@@ -10,6 +10,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use looop_session::{Standing, host};
 use looop_sim::profile::{Profile, Ran};
+use looop_sim::terminal;
 use looop_sim::waiting::{Fifo, HANGS, finish, within};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -321,31 +322,18 @@ fn up_comes_back_after_the_first_look_and_wake_makes_another() {
 #[test]
 fn who_waits_at_a_terminal_is_told_for_what() {
     let (yard, look) = looking();
-    let (ours, theirs) = terminal();
+    let (ours, theirs) = terminal::pair(80, 24);
     let mut command = yard.profile.command(&["up"]);
     let up = command.stdout(Stdio::piped()).stderr(theirs).spawn().unwrap();
     drop(command);
     let said = within("a word", move || {
         let mut line = String::new();
-        BufReader::new(ours).read_line(&mut line).unwrap();
+        BufReader::new(File::from(ours)).read_line(&mut line).unwrap();
         line
     });
     assert!(said.contains("waiting for the first look at the world (process"), "{said}");
     assert_eq!(look.hear(), "look\n");
     finish(up).ok();
-}
-
-/// A terminal: both ends.
-fn terminal() -> (File, File) {
-    use rustix::fs::{Mode, OFlags};
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
-    (File::from(ours), File::from(theirs))
 }
 
 #[test]

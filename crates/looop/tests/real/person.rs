@@ -1,18 +1,16 @@
 //! A person at a terminal: a PTY, what is typed into it, and an emulator that shows what stands on it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::num::NonZero;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use looop_sim::terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::OFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Termios, tcgetattr};
 use vt100::{MouseProtocolMode, Parser, Screen};
 
 /// After this long what is waited for does not come.
@@ -31,15 +29,8 @@ pub(crate) struct Person {
 impl Person {
     /// Runs a program in a terminal of this size, as its session leader.
     pub(crate) fn running(program: &Command, cols: u16, rows: u16) -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a PTY");
-        grantpt(&terminal).unwrap();
-        unlockpt(&terminal).unwrap();
-        let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
-        tcsetwinsize(&terminal, size(cols, rows)).unwrap();
+        let (terminal, side) = terminal::pair(cols, rows);
         let modes = tcgetattr(&terminal).unwrap();
-        // It is to be the terminal of the program, not that of the test, which may lead a session of its own.
-        let flags = OFlags::NOCTTY.bits().cast_signed();
-        let side = OpenOptions::new().read(true).write(true).custom_flags(flags).open(name).unwrap();
         let open = || side.try_clone().unwrap();
         let mut leader = Command::new("setsid");
         leader.args(["--ctty", "--wait"]).arg(program.get_program()).args(program.get_args()).env_clear();
@@ -48,7 +39,7 @@ impl Person {
         let program = leader.stdin(open()).stdout(open()).stderr(open()).spawn().expect("setsid runs");
         Self {
             terminal: File::from(terminal),
-            side: Some(side),
+            side: Some(File::from(side)),
             program,
             sight: Parser::new(count(rows), count(cols), 0),
             modes,
@@ -77,7 +68,7 @@ impl Person {
 
     /// Makes the window larger or smaller.
     pub(crate) fn resizes(&mut self, cols: u16, rows: u16) {
-        tcsetwinsize(&self.terminal, size(cols, rows)).unwrap();
+        terminal::resize(&self.terminal, cols, rows);
         self.sight.screen_mut().set_size(count(rows), count(cols));
     }
 
@@ -154,10 +145,6 @@ fn wait(on: &[BorrowedFd<'_>], deadline: Instant) -> bool {
     let left = deadline.saturating_duration_since(Instant::now());
     let left = Timespec { tv_sec: left.as_secs().try_into().unwrap(), tv_nsec: left.subsec_nanos().into() };
     poll(&mut ready, Some(&left)).unwrap() > 0
-}
-
-fn size(cols: u16, rows: u16) -> Winsize {
-    Winsize { ws_col: cols, ws_row: rows, ws_xpixel: 0, ws_ypixel: 0 }
 }
 
 fn count(cells: u16) -> NonZero<u16> {

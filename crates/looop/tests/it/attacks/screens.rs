@@ -5,8 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use looop_sim::profile::Profile;
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use looop_sim::terminal;
 use serde_json::json;
 
 use super::field::LOOOP;
@@ -91,12 +90,7 @@ const VERBS: &[&[&str]] = &[
 
 /// What a verb prints on a terminal.
 fn on_terminal(profile: &Profile, args: &[&str]) -> String {
-    let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-    grantpt(&ours).unwrap();
-    unlockpt(&ours).unwrap();
-    let name = ptsname(&ours, Vec::new()).unwrap();
-    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-    let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
+    let (ours, theirs) = terminal::pair(80, 24);
     let call = profile.command(args);
     let mut command = Command::new(call.get_program());
     command.args(call.get_args()).env_clear().env("NO_COLOR", "1");

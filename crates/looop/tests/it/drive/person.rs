@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 
+use looop_sim::terminal;
 use looop_sim::waiting::{self, HANGS};
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Termios, tcgetattr};
 
 use super::ground::Ground;
 
@@ -35,13 +34,7 @@ pub(crate) struct Person {
 impl Person {
     /// Calls the binary in a terminal of this size, as a shell would.
     pub(crate) fn at_terminal(ground: &Ground, args: &[&str], cols: u16, rows: u16) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
-        set_size(&ours, cols, rows);
+        let (ours, theirs) = terminal::pair(cols, rows);
         let before = tcgetattr(&theirs).unwrap();
         let stdio = || Stdio::from(theirs.try_clone().unwrap());
         let call = ground.profile.command(args);
@@ -82,7 +75,7 @@ impl Person {
     }
 
     pub(crate) fn resizes(&self, cols: u16, rows: u16) {
-        set_size(&self.ours, cols, rows);
+        terminal::resize(&self.ours, cols, rows);
     }
 
     pub(crate) fn signals(&self, name: &str) {
@@ -111,10 +104,6 @@ impl Drop for Person {
             drop(child.wait());
         }
     }
-}
-
-fn set_size(terminal: impl AsFd, cols: u16, rows: u16) {
-    tcsetwinsize(terminal, Winsize { ws_row: rows, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
 }
 
 fn look(mut screen: File, shown: &Shown) {

@@ -8,10 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 
 use looop_sim::profile::Profile;
+use looop_sim::terminal;
 use looop_sim::waiting::{HANGS, finish, within};
-use rustix::fs::{Mode, OFlags};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+use rustix::termios::{Termios, tcgetattr};
 
 use super::looping::{Den, IDLE};
 
@@ -36,14 +35,7 @@ impl Terminal {
     }
 
     fn of_width(profile: &Profile, args: &[&str], cols: u16) -> Self {
-        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
-        grantpt(&ours).unwrap();
-        unlockpt(&ours).unwrap();
-        let name = ptsname(&ours, Vec::new()).unwrap();
-        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let theirs = rustix::fs::open(name.as_c_str(), flags, Mode::empty()).unwrap();
-        let size = Winsize { ws_row: 24, ws_col: cols, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&ours, size).unwrap();
+        let (ours, theirs) = terminal::pair(cols, 24);
         let before = tcgetattr(&theirs).unwrap();
         let stdio = || Stdio::from(theirs.try_clone().unwrap());
         let call = profile.command(args);
