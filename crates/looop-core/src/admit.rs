@@ -22,6 +22,7 @@ use crate::world::probe::is_overdue;
 mod agent;
 mod consent;
 mod rights;
+pub(crate) mod terms;
 pub mod undo;
 pub(crate) mod workers;
 
@@ -89,6 +90,7 @@ pub fn admit(cx: &Context<'_>, proposal: Proposal) -> Admission {
     if let Some(what) = overtaken(cx, &proposal) {
         return Admission::Overtaken(what);
     }
+    let proposal = terms::filled(cx, proposal);
     if let Some(reason) = oversize(cx, &proposal).or_else(|| unfair(cx, &proposal)) {
         return Admission::Reject(reason);
     }

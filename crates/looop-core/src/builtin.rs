@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::admit::recipe;
+use crate::admit::terms::misfit;
 use crate::admit::workers::{allowance, budget, fruitless_ask, is_fruitless};
 use crate::engine::interview::SETUP;
 use crate::gate::Limits;
@@ -131,6 +132,8 @@ pub enum Idle {
     Claimed(String),
     /// It is ready, its recipe is a worker, and no runner can start one.
     NoRunner(String),
+    /// It is ready, its recipe is a worker, and none can be started as the goal says.
+    Misfit(String),
     /// It is ready, its recipe is a worker, and so many live already.
     NoRoom(usize),
     /// It is ready, its recipe is a worker, and there is no money for one.
@@ -142,7 +145,7 @@ pub enum Idle {
 impl Idle {
     fn text(&self) -> String {
         match self {
-            Self::Holds(why) => why.clone(),
+            Self::Holds(why) | Self::Misfit(why) => why.clone(),
             Self::NotDue(left) => format!("due again in {}", span_text(*left)),
             Self::Unknown(why) => format!("it is not known whether its condition holds: {why}"),
             Self::Unmet(text) => text.clone(),
@@ -186,7 +189,7 @@ impl Idle {
             Self::Worked(_) | Self::Claimed(_) => "being worked on",
             Self::NoRunner(_) | Self::NoRoom(_) => "for a worker to serve",
             Self::NoMoney(_) => "waiting for money",
-            Self::CheckError(_) | Self::NeverDue | Self::Broken(_) => "broken",
+            Self::CheckError(_) | Self::NeverDue | Self::Misfit(_) | Self::Broken(_) => "broken",
         }
     }
 }
@@ -291,7 +294,7 @@ fn standing(
     }
     match (&goal.run, &goal.worker) {
         (None, None) => Standing::Not(Idle::NoRecipe(why)),
-        (None, Some(_)) => with_worker(ledger, id, seen, (why, now, limits)),
+        (None, Some(_)) => with_worker(ledger, (id, goal), seen, (why, now, limits)),
         (Some(_), _) if record.attempts >= ATTEMPTS => {
             let last = record.last.as_deref().unwrap_or("no result");
             Standing::Exhausted(format!("{why} after {} attempts; the last: {last}", record.attempts))
@@ -329,7 +332,7 @@ fn taken(id: &str, seen: &Observation) -> Option<Idle> {
 /// The standing of a ready goal whose recipe is a worker.
 fn with_worker(
     ledger: &Ledger,
-    id: &str,
+    (id, said): (&str, &Goal),
     seen: &Observation,
     (why, now, limits): (String, &Now, &Limits),
 ) -> Standing {
@@ -339,6 +342,9 @@ fn with_worker(
     }
     if limits.worker_runners.is_empty() {
         return Standing::Not(Idle::NoRunner(why));
+    }
+    if let Some(why) = misfit(limits, id, said) {
+        return Standing::Not(Idle::Misfit(why));
     }
     if !is_worker_id(id) {
         return Standing::Not(Idle::Broken(format!(
@@ -352,7 +358,8 @@ fn with_worker(
         return Standing::Exhausted(format!("{why}, and its workers come to nothing"));
     }
     let goal = Some((id, budget(ledger, &seen.docs, id)));
-    if let Err(reason) = purse::worker(ledger, limits, allowance(limits, None, None), goal, now) {
+    let allowance = allowance(limits, said.runner.as_deref(), None);
+    if let Err(reason) = purse::worker(ledger, limits, allowance, goal, now) {
         return Standing::Not(Idle::NoMoney(reason));
     }
     Standing::Servable(why)
@@ -370,10 +377,12 @@ fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Optio
             id: name.clone(),
             prompt: worker_prompt(id, goal.worker.as_deref()?, body),
             goal: Some(name.clone()),
-            runner: None,
+            runner: goal.runner.clone(),
             command: None,
             verify: goal.check.clone(),
             sandbox: false,
+            repo: None,
+            cwd: None,
         },
         (Standing::Exhausted(_), None) => return Some(fruitless_ask(&name)),
         (Standing::Exhausted(why), Some(_)) => Move::AskHuman {

@@ -65,6 +65,8 @@ pub struct Limits {
     pub free_runners: Vec<String>,
     /// Runners whose worker command runs no model, as far as its text tells: nothing is reserved for their workers.
     pub plain_runners: Vec<String>,
+    /// Runners whose worker command runs an agent that can be given a model.
+    pub model_runners: Vec<String>,
     /// Which moves are admitted.
     pub policy: Policy,
     /// Whether what a decider wrote is really confined on this machine.
@@ -93,6 +95,7 @@ impl Default for Limits {
             worker_runners: Vec::new(),
             free_runners: Vec::new(),
             plain_runners: Vec::new(),
+            model_runners: Vec::new(),
             policy: Policy { level: Level::Open, ..Policy::default() },
             confines: true,
         }

@@ -145,6 +145,8 @@ fn a_decide_that_is_overtaken_is_never_executed() {
             command: None,
             verify: None,
             sandbox: false,
+            repo: None,
+            cwd: None,
         };
         storm.site.mind = Mind::Fixed(decision(edit, n / 3), 40 * SECOND);
         storm.ask(Request::Make { proposal: Proposal::of(hire) });

@@ -45,6 +45,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
         worker_runners: worker_runners(config),
         free_runners: free_runners(config),
         plain_runners: plain_runners(config),
+        model_runners: model_runners(config),
         policy: config.policy.clone(),
         // The loop tries it out; whoever only looks does not.
         confines: true,
@@ -72,6 +73,13 @@ fn plain_runners(config: &Config) -> Vec<String> {
         command.is_some_and(|command| calls_no_model(command.as_str()))
     });
     plain.map(|(name, _)| name.to_string()).collect()
+}
+
+/// The runners whose workers can be given a model.
+fn model_runners(config: &Config) -> Vec<String> {
+    let takes = |runner: &Runner| runner.interactive.as_ref().is_some_and(|it| it.with_model("m").is_some());
+    let able = config.runners.iter().filter(|(_, runner)| takes(runner));
+    able.map(|(name, _)| name.to_string()).collect()
 }
 
 fn money(usd: crate::config::Usd) -> Micros {

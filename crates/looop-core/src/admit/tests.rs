@@ -1,6 +1,7 @@
 //! Admission: what is carried out and how, what is refused, and what came too late.
 
 mod rights;
+mod terms;
 mod undo;
 mod workers;
 

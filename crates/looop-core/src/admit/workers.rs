@@ -3,6 +3,7 @@
 use super::Context;
 use super::agent::names_agent;
 use super::rights::is_deciders;
+use super::terms::{self, misfit, terms};
 use crate::gate::Limits;
 use crate::ledger::fold::{AGAIN, LEAVE};
 use crate::ledger::state::Ledger;
@@ -105,7 +106,9 @@ fn restart_fault(cx: &Context<'_>, worker: &Worker, force: bool) -> Option<Strin
             "worker \"{id}\" is waiting for a person's answer to {ask} and is not restarted"
         ));
     }
+    let goal = worker.goal.as_deref().and_then(|goal| Name::new(goal).ok());
     full(cx)
+        .or_else(|| goal_full(cx, goal.as_ref()))
         .filter(|_| !worker.state.is_alive())
         .or_else(|| money_fault(cx, again_allowance(cx, worker), worker.goal.as_deref()))
 }
@@ -127,8 +130,10 @@ fn start_fault(cx: &Context<'_>, action: &Move) -> Option<String> {
     if let Some(full) = full(cx) {
         return Some(full);
     }
-    runner_fault(cx, runner.as_deref(), command.is_some())
+    goal_runner_fault(cx, goal.as_ref(), runner.as_deref(), command.is_some())
+        .or_else(|| runner_fault(cx, runner.as_deref(), command.is_some()))
         .or_else(|| goal.as_ref().and_then(|goal| goal_fault(cx, goal)))
+        .or_else(|| goal_full(cx, goal.as_ref()))
         .or_else(|| {
             let allowance = allowance(cx.limits, runner.as_deref(), command.as_deref());
             money_fault(cx, allowance, goal.as_ref().map(Name::as_str))
@@ -162,7 +167,8 @@ pub(crate) fn budget(ledger: &Ledger, docs: &Docs, goal: &str) -> Option<Micros>
 /// Why the budget of a goal allows no further worker of the usual kind, if it does not.
 pub(crate) fn over_budget(ledger: &Ledger, docs: &Docs, limits: &Limits, goal: &str) -> Option<String> {
     let budget = budget(ledger, docs, goal)?;
-    match allowance(limits, None, None) {
+    let runner = docs.goals.get(goal).and_then(Doc::text).and_then(|text| goal::parse(text).runner);
+    match allowance(limits, runner.as_deref(), None) {
         Allowance::Paid(own) if !limits.worker_runners.is_empty() => {
             purse::over_budget(ledger, own, (goal, budget))
         }
@@ -189,6 +195,23 @@ fn runner_fault(cx: &Context<'_>, runner: Option<&str>, has_command: bool) -> Op
         ),
         None => None,
     }
+}
+
+/// Why a worker cannot be started as its goal says, where it is to be.
+fn goal_runner_fault(
+    cx: &Context<'_>,
+    goal: Option<&Name>,
+    runner: Option<&str>,
+    has_command: bool,
+) -> Option<String> {
+    let (id, said) = (goal?, terms(cx.docs, goal));
+    let own = has_command || runner.is_some() && runner != said.runner.as_deref();
+    if own { None } else { misfit(cx.limits, id.as_str(), &said) }
+}
+
+/// Why a goal has as many live workers as it may have.
+fn goal_full(cx: &Context<'_>, goal: Option<&Name>) -> Option<String> {
+    terms::full(&cx.docs.fleet, goal?.as_str(), &terms(cx.docs, goal))
 }
 
 fn goal_fault(cx: &Context<'_>, goal: &Name) -> Option<String> {
@@ -227,17 +250,19 @@ fn waiting<'a>(cx: &'a Context<'_>, worker: &Worker) -> Option<&'a String> {
 /// How a worker move is carried out.
 pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
     match &plan.action {
-        Move::StartWorker { id, goal, verify, runner, command, .. } => {
-            let text = goal.as_ref().and_then(|goal| cx.docs.goals.get(goal.as_str())).and_then(Doc::text);
-            let parsed = text.map(goal::parse).unwrap_or_default();
+        Move::StartWorker { id, goal, verify, runner, command, repo, .. } => {
+            let parsed = terms(cx.docs, goal.as_ref());
+            let model = terms::model(cx.limits, &parsed, runner.as_deref(), command.is_some());
             let verify = verify.clone().or(parsed.check);
+            let foreign = repo.is_none() && parsed.repo.is_some();
             Some(Act::Worker {
                 session: next_session(cx.ledger, &cx.docs.fleet, id.as_str()),
                 verify,
-                foreign: parsed.repo.is_some() && is_deciders(cx, goal.as_ref().map(Name::as_str)),
-                repo: parsed.repo,
+                foreign: foreign && is_deciders(cx, goal.as_ref().map(Name::as_str)),
+                repo: repo.clone().or(parsed.repo),
                 allowance: allowance(cx.limits, runner.as_deref(), command.as_deref()),
                 runner: chosen(cx.limits, runner.as_deref(), command.as_deref()).map(str::to_owned),
+                model,
             })
         }
         Move::SteerSession { id, .. } | Move::SendKey { id, .. } => {

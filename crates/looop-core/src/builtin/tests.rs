@@ -287,7 +287,17 @@ fn standing_of(seen: &Observation, record: GoalRecord) -> (Option<&'static str>,
 fn a_ready_goal_gets_a_worker_that_is_told_the_recipe_and_proven_by_the_check() {
     let choice = look(&Ledger::default(), &worked(WORKED));
     let (proposal, why) = choice.pick.expect("a worker");
-    let Move::StartWorker { id, prompt, goal, runner, command, verify, sandbox: false } = proposal.action
+    let Move::StartWorker {
+        id,
+        prompt,
+        goal,
+        runner,
+        command,
+        verify,
+        sandbox: false,
+        repo: None,
+        cwd: None,
+    } = proposal.action
     else {
         panic!("{proposal:?}")
     };
@@ -455,6 +465,29 @@ fn a_worker_that_nothing_can_start_is_not_chosen_and_the_goal_says_why() {
         if why_not.is_some() {
             assert_eq!(nothing_text(&choice), "no goal to serve: 1 for a worker to serve", "{name}");
         }
+    }
+}
+
+#[test]
+fn the_worker_of_a_goal_is_started_as_the_goal_says_or_the_goal_says_why_not() {
+    let mut limits = limits();
+    limits.worker_runners = ["claude", "codex"].map(str::to_owned).into();
+    limits.model_runners = vec!["claude".to_owned()];
+    let look = |more: &str| {
+        let seen = worked(&format!("{WORKED} | {more}"));
+        choose(&Ledger::default(), &seen, &readings(), (&noon(), &limits))
+    };
+    let (proposal, _) = look("runner: codex").pick.expect("a worker");
+    assert!(matches!(&proposal.action, Move::StartWorker { runner: Some(name), .. } if name == "codex"));
+    for (more, words) in [
+        ("runner: cladue", "goal x says runner: cladue, and no configured runner of that name"),
+        ("runner: codex | model: o3", "goal x says model: o3, and the command of runner codex runs no agent"),
+        ("budget_usd: ten", "goal x, line 4: budget_usd: \"ten\" is not an amount of dollars"),
+    ] {
+        let choice = look(more);
+        assert!(choice.pick.is_none(), "{more}");
+        assert!(choice.standings["x"].text().starts_with(words), "{}", choice.standings["x"].text());
+        assert_eq!(nothing_text(&choice), "no goal to serve: 1 broken");
     }
 }
 

@@ -47,6 +47,8 @@ impl Engine {
         let (name, recipe) = (Name::new(SETUP).ok()?, goal::parse(text).worker?);
         let action = Move::StartWorker {
             sandbox: false,
+            repo: None,
+            cwd: None,
             id: name.clone(),
             prompt: worker_prompt(SETUP, &recipe, goal::split(text).1),
             goal: Some(name.clone()),

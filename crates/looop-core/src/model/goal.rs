@@ -26,17 +26,40 @@ pub struct Goal {
     pub budget_usd: Option<Micros>,
     /// Repository that its workers get a worktree of.
     pub repo: Option<String>,
+    /// The configured runner of its workers.
+    pub runner: Option<String>,
+    /// The model that its workers use.
+    pub model: Option<String>,
+    /// Most of its workers that live at once.
+    pub max_workers: Option<usize>,
     /// What its moves may do unasked.
     pub allow: Option<String>,
     /// What is wrong with the front matter, for the person.
     pub problems: Vec<String>,
     /// The first of these that may be why the goal is never due.
     pub fault: Option<String>,
+    /// The first of these that is about its workers: none is started while what bounds them cannot be read.
+    pub worker_fault: Option<String>,
 }
 
 /// The keys that mean something in the front matter.
-const KEYS: [&str; 10] =
-    ["goal", "check", "run", "worker", "when", "every", "priority", "budget_usd", "repo", "allow"];
+const KEYS: [&str; 13] = [
+    "goal",
+    "check",
+    "run",
+    "worker",
+    "when",
+    "every",
+    "priority",
+    "budget_usd",
+    "repo",
+    "runner",
+    "model",
+    "max_workers",
+    "allow",
+];
+/// Longest name of a model.
+const MODEL: usize = 200;
 
 /// Parses a goal. Never fails: what is wrong is said in `problems`, and a broken line is no recipe.
 pub fn parse(text: &str) -> Goal {
@@ -75,6 +98,18 @@ impl Goal {
             "worker" => self.worker = command(),
             "when" => self.when = command(),
             "repo" => self.repo = command(),
+            "runner" if value.is_empty() => self.worker_fault(format!("line {line}: runner: is empty")),
+            "runner" => self.runner = command(),
+            "model" => match model(value) {
+                Ok(model) => self.model = Some(model),
+                Err(why) => self.worker_fault(format!("line {line}: model: {why}")),
+            },
+            "max_workers" => match value.parse() {
+                Ok(most) if most > 0 => self.max_workers = Some(most),
+                Ok(_) | Err(_) => self.worker_fault(format!(
+                    "line {line}: max_workers: \"{value}\" is not a whole number from 1 on"
+                )),
+            },
             "allow" => self.allow = command(),
             "every" => match every(value) {
                 Ok(every) => self.every = Some(every),
@@ -88,9 +123,9 @@ impl Goal {
             },
             "budget_usd" => match value.parse::<f64>().ok().and_then(Micros::from_dollars) {
                 Some(usd) => self.budget_usd = Some(usd),
-                None => self
-                    .problems
-                    .push(format!("line {line}: budget_usd: \"{value}\" is not an amount of dollars")),
+                None => self.worker_fault(format!(
+                    "line {line}: budget_usd: \"{value}\" is not an amount of dollars"
+                )),
             },
             other => {
                 if let Some(near) = nearest(other, KEYS) {
@@ -102,6 +137,12 @@ impl Goal {
         if wants_text && value.is_empty() {
             self.fault(format!("line {line}: {key}: is empty"));
         }
+    }
+
+    /// Something is wrong with what bounds its workers.
+    fn worker_fault(&mut self, problem: String) {
+        self.worker_fault.get_or_insert_with(|| problem.clone());
+        self.problems.push(problem);
     }
 
     /// Something is wrong that may be why the goal is never due.
@@ -119,6 +160,21 @@ fn every(value: &str) -> Result<Duration, String> {
         Err(DurationError::Malformed) => Err(format!("\"{value}\" is not a duration such as 30m or 2h")),
         Err(DurationError::Negative) => Err(format!("\"{value}\" is negative")),
         Err(DurationError::TooLong) => Err(format!("\"{value}\" is longer than 10 years")),
+    }
+}
+
+/// The name of a model, which becomes one word of a command and must not be taken for an option of it.
+fn model(value: &str) -> Result<String, String> {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"-_./:@+[]".contains(&b);
+    match value {
+        "" => Err("is empty".to_owned()),
+        long if long.len() > MODEL => {
+            Err(format!("it has {} characters, and {MODEL} are the most", long.len()))
+        }
+        word if word.starts_with('-') || !word.bytes().all(plain) => Err(format!(
+            "\"{word}\" is not the name of a model: letters, digits and - _ . / : @ + [ ], and no - in front"
+        )),
+        word => Ok(word.to_owned()),
     }
 }
 
@@ -280,6 +336,16 @@ mod tests {
             ("---\nevery: soon\n---\n", "line 2: every: \"soon\" is not a duration such as 30m or 2h"),
             ("---\nevery: -1h\n---\n", "line 2: every: \"-1h\" is negative"),
             ("---\nchek: x\n---\n", "line 2: chek is no known key; did you mean check?"),
+            ("---\nmax_workers: 0\n---\n", "line 2: max_workers: \"0\" is not a whole number from 1 on"),
+            ("---\nmax_workers: two\n---\n", "line 2: max_workers: \"two\" is not a whole number from 1 on"),
+            ("---\nrunner:\n---\n", "line 2: runner: is empty"),
+            ("---\nmodel:\n---\n", "line 2: model: is empty"),
+            (
+                "---\nworker: x\nmodel: --help\n---\n",
+                "line 3: model: \"--help\" is not the name of a model: letters, digits and - _ . / : @ + [ ], and no - \
+                 in front",
+            ),
+            ("---\nrunnner: claude\n---\n", "line 2: runnner is no known key; did you mean runner?"),
             ("---\nrun: |\n---\n", "line 2: run: no indented line follows"),
             (
                 "---\nrun: x\nbody\n",
@@ -303,6 +369,18 @@ mod tests {
         assert_eq!(goal.check.as_deref(), Some("test -e a -a -e b"));
         assert_eq!((goal.every, goal.problems.len()), (Some(Duration::from_hours(1)), 0));
         assert_eq!(split(text).1, "Body\n");
+    }
+
+    #[test]
+    fn its_workers_have_a_runner_a_model_and_a_cap_of_their_own() {
+        let goal = parse("---\nrunner: opencode\nmodel: \"openrouter/qwen3[1m]\"\nmax_workers: 2\n---\n");
+        assert_eq!(goal.runner.as_deref(), Some("opencode"));
+        assert_eq!((goal.model.as_deref(), goal.max_workers), (Some("openrouter/qwen3[1m]"), Some(2)));
+        assert_eq!(goal.problems, Vec::<String>::new());
+        for odd in ["a b", "$(id)", "a;b", "'", "-m", &"m".repeat(201)] {
+            let goal = parse(&format!("---\nmodel: {odd}\n---\n"));
+            assert_eq!((goal.model, goal.problems.len()), (None, 1), "{odd}");
+        }
     }
 
     #[test]

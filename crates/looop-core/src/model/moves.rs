@@ -74,6 +74,12 @@ pub enum Move {
         /// Whether it is confined whatever its runner says. A person's word; no decider can say it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         sandbox: bool,
+        /// A repository instead of its goal's. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repo: Option<String>,
+        /// The folder that it works in; in a worktree, a folder of it. A person's word; no decider can say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
     },
     /// Type a line into a live worker.
     SteerSession {

@@ -97,6 +97,9 @@ pub enum Act {
         /// The runner that it is started with.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         runner: Option<String>,
+        /// The model that its goal names.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// Something is typed into a session. Its host remembers the input, so that it is typed once.
     Typed {

@@ -1,5 +1,6 @@
 //! `looop worker start | list | kill | restart | prune`, and `looop start-session`.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
@@ -56,6 +57,12 @@ struct Start {
     /// A shell command instead of a runner's; `{{prompt_file}}` is where the prompt comes in
     #[arg(long, value_name = "COMMAND")]
     command: Option<String>,
+    /// A git repository: it works in a worktree of its own, on a branch of its own
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+    /// The folder that it works in; with --repo (or a goal's repo) a folder of the worktree, such as services/api
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
     /// The goal that it serves
     #[arg(long, value_name = "GOAL")]
     goal: Option<String>,
@@ -76,8 +83,9 @@ impl Start {
         };
         let goal = self.goal.as_deref().map(named).transpose()?;
         let (runner, command, verify) = (self.runner.clone(), self.command.clone(), self.verify.clone());
+        let (repo, cwd) = workers::folders(place, goal.as_ref(), self.repo.as_deref(), self.cwd.as_deref())?;
         let sandbox = self.sandbox;
-        let action = Move::StartWorker { id, prompt, goal, runner, command, verify, sandbox };
+        let action = Move::StartWorker { id, prompt, goal, runner, command, verify, sandbox, repo, cwd };
         say_started(&workers::start(place, action)?, self.json.json)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -106,6 +114,8 @@ impl StartSession {
             command: None,
             verify: None,
             sandbox: false,
+            repo: None,
+            cwd: None,
         };
         say_started(&workers::start(place, action)?, false)?;
         Ok(ExitCode::SUCCESS)

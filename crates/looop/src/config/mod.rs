@@ -14,6 +14,7 @@ mod error;
 mod keys;
 mod layers;
 mod load;
+mod model_option;
 mod names;
 mod older;
 mod plain;

@@ -39,6 +39,8 @@ fn place(task: &Task) -> String {
     });
     let workspace = if task.repo.is_some() {
         "this folder, a git worktree of your own on a branch of your own; commit there"
+    } else if task.cwd.is_some() {
+        "this folder"
     } else {
         "`$LOOOP_DATA_DIR/scratch` (`$LOOOP_DATA_DIR/box/scratch` where `$LOOOP_CONFINED` is set), and whatever the task \
          names; deliverables go to `$LOOOP_REPORTS_DIR`"

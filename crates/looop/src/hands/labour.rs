@@ -27,10 +27,10 @@ const AT_ONCE: usize = 16;
 /// Carries out a worker move. Blocks; what was launched is the caller's to reap.
 pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
     match &plan.act {
-        Act::Worker { session, verify, repo, foreign, .. } => match task(plan, session) {
+        Act::Worker { session, verify, repo, foreign, model, .. } => match task(plan, session) {
             Some(task) => {
-                let (verify, repo) = (verify.clone(), repo.clone());
-                worker::start(reader, config, &Task { verify, repo, foreign: *foreign, ..task })
+                let (verify, repo, model) = (verify.clone(), repo.clone(), model.clone());
+                worker::start(reader, config, &Task { verify, repo, model, foreign: *foreign, ..task })
             }
             None => (mismatch(plan), None),
         },
@@ -105,12 +105,13 @@ fn problem(reader: &Reader, session: &str) -> Option<String> {
 
 /// The task that a start is about.
 fn task(plan: &Plan, session: &str) -> Option<Task> {
-    let Move::StartWorker { prompt, runner, command, sandbox, .. } = &plan.action else { return None };
+    let Move::StartWorker { prompt, runner, command, sandbox, cwd, .. } = &plan.action else { return None };
     Some(Task {
         goal: plan.goal.clone(),
         runner: runner.clone(),
         command: command.clone(),
         sandbox: *sandbox,
+        cwd: cwd.clone(),
         rights: plan.rights.clone(),
         ..Task::new(session, prompt, plan.author.clone())
     })

@@ -11,6 +11,7 @@ use looop_store::Reader;
 use super::runner::{Agent, program};
 use super::sandbox::{self, Means};
 use super::task::Task;
+use super::worktree;
 use crate::config::Config;
 use crate::failure::Result;
 
@@ -62,6 +63,16 @@ fn why() -> String {
     }
 }
 
+/// A confined worker may write the folder that it works in, so that must not be where the profile is, nor hold it.
+fn apart(folder: &Path, data: &Path) -> std::result::Result<(), String> {
+    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
+    let (inner, outer) = (real(folder)?, real(data)?);
+    if inner.starts_with(&outer) || outer.starts_with(&inner) {
+        return Err(format!("a confined worker cannot work in {}: the profile is there", folder.display()));
+    }
+    Ok(())
+}
+
 impl Confined {
     /// The command of a spec, confined.
     pub(crate) fn wrap(
@@ -77,9 +88,15 @@ impl Confined {
         };
         let program =
             program(agent.command.as_str()).map(|program| program.rsplit('/').next().unwrap_or(program));
+        let folder = task.cwd.as_ref().filter(|_| task.repo.is_none()).map(|_| spec.cwd.as_path());
+        if let Some(folder) = folder {
+            apart(folder, reader.root())?;
+        }
+        let workspace = task.repo.as_ref().map(|_| worktree::path(reader, &task.session));
         let wanted = sandbox::Agent {
             session: &task.session,
-            workspace: task.repo.as_ref().map(|_| spec.cwd.as_path()),
+            workspace: workspace.as_deref(),
+            folder,
             program,
             runner: agent.runner.as_ref().and_then(|name| config.runners.get(name.as_str())),
             granted,

@@ -30,4 +30,5 @@ pub(crate) mod trial;
 pub(crate) mod upkeep;
 pub(crate) mod usage;
 pub(crate) mod worker;
-pub(crate) mod worktree;
+pub(crate) mod workplace;
+mod worktree;

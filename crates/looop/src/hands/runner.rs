@@ -46,6 +46,12 @@ pub(crate) fn agent(config: &Config, task: &Task) -> Result<Agent, String> {
     let command = interactive.ok_or_else(|| {
         format!("runner \"{runner}\" cannot run a worker: runners.{runner}.interactive is not set")
     })?;
+    let command = match &task.model {
+        Some(model) => command.with_model(model).ok_or_else(|| {
+            format!("the command of runner \"{runner}\" runs no agent that takes a model, and the goal says {model}")
+        })?,
+        None => command,
+    };
     if told.is_none() {
         return Err(format!("there is no prompt, and runner \"{runner}\" would have nothing to do"));
     }

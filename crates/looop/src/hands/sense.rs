@@ -21,7 +21,7 @@ use looop_store::docs::{DocsCache, Sensor};
 
 use super::authored::Authored;
 use super::brakes::Brakes;
-use super::{environ, outputs};
+use super::{environ, outputs, workplace};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -186,8 +186,7 @@ impl Pass {
         let fleet = &self.seen.docs.fleet;
         let ended = unproven.iter().filter(|one| !fleet.lives(&one.session));
         for Unproven { session, command, rights } in ended.take(most) {
-            let workplace = reader.path("work").join(session);
-            let cwd = if workplace.is_dir() { workplace } else { reader.root().to_owned() };
+            let cwd = workplace::of(reader, session);
             let job = Job { cwd, timeout: Some(each), ..check_job(command, reader.root(), config) };
             match authored.dressed(reader, rights, job) {
                 Ok(job) => {

@@ -31,6 +31,9 @@ pub(crate) struct Task {
     /// The runner that it was asked to use.
     #[serde(default)]
     pub(crate) runner: Option<String>,
+    /// The model that its goal names.
+    #[serde(default)]
+    pub(crate) model: Option<String>,
     /// A command instead of a runner's, as it was given.
     #[serde(default)]
     pub(crate) command: Option<String>,
@@ -40,6 +43,9 @@ pub(crate) struct Task {
     /// The repository that it gets a worktree of.
     #[serde(default)]
     pub(crate) repo: Option<String>,
+    /// The folder that it works in: of the worktree where it has one, else any.
+    #[serde(default)]
+    pub(crate) cwd: Option<String>,
     /// Whether a decider named that repository.
     #[serde(default)]
     pub(crate) foreign: bool,
@@ -77,9 +83,11 @@ impl Task {
             prompt: prompt.to_owned(),
             goal: None,
             runner: None,
+            model: None,
             command: None,
             verify: None,
             repo: None,
+            cwd: None,
             foreign: false,
             sandbox: false,
             rights: Rights::Person,

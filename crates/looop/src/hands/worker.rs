@@ -15,7 +15,7 @@ use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
 use super::task::{self, Task};
-use super::{contract, environ, sense, settled, worktree};
+use super::{contract, environ, sense, settled, workplace, worktree};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -60,10 +60,7 @@ fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<
     if let Some(reason) = missing(&agent, &env) {
         return Err(reason);
     }
-    let cwd = match &task.repo {
-        Some(repo) => worktree::make(reader, config, task, (repo, confined.is_some()))?,
-        None => reader.root().to_owned(),
-    };
+    let cwd = workplace::make(reader, config, task, confined.is_some())?;
     let prompt = folder(reader, &task.session).join(contract::FILE);
     let mut spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
     if let Some(confined) = &confined {

@@ -1,8 +1,10 @@
 //! Workers, seen and driven by hand.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use looop_core::engine::io::{Reply, Request};
+use looop_core::model::goal::parse;
 use looop_core::model::letter::AskKind;
 use looop_core::model::moves::{Move, Proposal};
 use looop_core::model::name::{Name, shown};
@@ -175,6 +177,43 @@ pub(crate) struct Started {
     pub(crate) session: Option<String>,
     pub(crate) summary: String,
     pub(crate) note: Option<String>,
+}
+
+/// The repository and the folder of a worker as the command line names them, in paths that mean the same everywhere. A
+/// folder of a worktree is relative to its top.
+pub(crate) fn folders(
+    place: &Place,
+    goal: Option<&Name>,
+    repo: Option<&Path>,
+    cwd: Option<&Path>,
+) -> Result<(Option<String>, Option<String>)> {
+    let text = |path: &Path| {
+        path.to_str()
+            .map(str::to_owned)
+            .ok_or_else(|| Failure::new(format!("{} is not UTF-8", path.display())))
+    };
+    let whole = |path: &Path| match std::path::absolute(path) {
+        Ok(path) => text(&path),
+        Err(error) => Err(Failure::new(format!("{} cannot be made absolute: {error}", path.display()))),
+    };
+    let in_tree = cwd.is_some() && (repo.is_some() || has_repo(place, goal)?);
+    let cwd = match cwd {
+        Some(cwd) if in_tree && cwd.is_absolute() => {
+            let reason = format!("it works in a worktree, and {} is no folder of one", cwd.display());
+            return Err(Failure::new(reason).hint("give --cwd relative to the top of the repository"));
+        }
+        Some(cwd) if in_tree => Some(text(cwd)?),
+        Some(cwd) => Some(whole(cwd)?),
+        None => None,
+    };
+    Ok((repo.map(whole).transpose()?, cwd))
+}
+
+/// Whether the workers of a goal get a worktree. One that cannot be read is refused later, with the reason.
+fn has_repo(place: &Place, goal: Option<&Name>) -> Result<bool> {
+    let Some(goal) = goal else { return Ok(false) };
+    let text = place.reader()?.read(&format!("goals/{goal}.md")).value();
+    Ok(text.is_some_and(|text| parse(&String::from_utf8_lossy(&text)).repo.is_some()))
 }
 
 /// Starts a worker. What the configuration cannot run is refused before anything is written.

@@ -5,7 +5,7 @@ use crate::engine::tests::paid;
 use crate::world::fleet::{Worker, WorkerState, worker_of};
 
 impl Desk {
-    fn with(mut self, session: &str, state: WorkerState) -> Self {
+    pub(super) fn with(mut self, session: &str, state: WorkerState) -> Self {
         let worker = Worker {
             id: worker_of(session).to_owned(),
             session: session.to_owned(),
@@ -26,13 +26,13 @@ impl Desk {
         self
     }
 
-    fn goal_text(mut self, text: &str) -> Self {
+    pub(super) fn goal_text(mut self, text: &str) -> Self {
         self.docs.goals.insert("g".to_owned(), Doc::of(text));
         self
     }
 
     /// A decider whose brief showed the world as it is now.
-    fn up_to_date(mut self) -> Self {
+    pub(super) fn up_to_date(mut self) -> Self {
         let goals = &self.docs.goals;
         let goals = goals.iter().filter_map(|(id, doc)| Some((id.clone(), doc.digest()?))).collect();
         let (playbook, files) = (self.docs.playbook.digest(), file_digests(&self.docs));
@@ -41,7 +41,7 @@ impl Desk {
     }
 }
 
-fn start(fields: &Value) -> Value {
+pub(super) fn start(fields: &Value) -> Value {
     let mut proposal = json!({"action": "start_worker", "id": "w", "prompt": "p"});
     proposal.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     proposal
@@ -56,6 +56,7 @@ fn worker(session: &str, verify: Option<&str>, repo: Option<&str>) -> Act {
         foreign: false,
         allowance: paid(),
         runner: Some("claude".to_owned()),
+        model: None,
     }
 }
 

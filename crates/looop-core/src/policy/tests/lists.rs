@@ -103,6 +103,8 @@ fn each_level_allows_no_more_than_the_one_before() {
 fn a_worker_needs_a_runner_that_is_configured_and_no_command_of_its_own() {
     let start = |command: Option<&str>| Move::StartWorker {
         sandbox: false,
+        repo: None,
+        cwd: None,
         id: name("w"),
         prompt: "p".to_owned(),
         goal: None,

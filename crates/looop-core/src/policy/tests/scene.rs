@@ -38,6 +38,8 @@ fn world() -> (Ledger, Docs, Limits) {
 fn start(goal: Option<&str>, runner: Option<&str>, command: Option<&str>) -> Move {
     Move::StartWorker {
         sandbox: false,
+        repo: None,
+        cwd: None,
         id: name("n"),
         prompt: "p".into(),
         goal: goal.map(name),
@@ -150,6 +152,8 @@ fn all_shell_text_is_screened() {
     assert_eq!(screened(&goal), both("gh x", "rm y"));
     let worker = Move::StartWorker {
         sandbox: false,
+        repo: None,
+        cwd: None,
         id: name("n"),
         prompt: "curl z".into(),
         goal: None,

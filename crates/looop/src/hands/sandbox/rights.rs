@@ -41,6 +41,8 @@ pub(crate) struct Agent<'a> {
     pub(crate) session: &'a str,
     /// Its worktree, where it has one.
     pub(crate) workspace: Option<&'a Path>,
+    /// The folder that a person has it work in, where it has no worktree.
+    pub(crate) folder: Option<&'a Path>,
     /// The program that it runs, by base name.
     pub(crate) program: Option<&'a str>,
     /// Its runner, if that is configured.
@@ -62,6 +64,7 @@ pub(crate) fn of_worker(config: &Config, data: &Path, agent: &Agent<'_>) -> Resu
         confine.write.extend(std::iter::once(workspace.to_owned()).chain(git));
         confine.keep.push(workspace.join(".git"));
     }
+    confine.write.extend(agent.folder.map(Path::to_owned));
     if agent.granted.is_none() {
         confine.write.extend(states(agent.program));
     }

@@ -170,6 +170,29 @@ fn any_worker_can_be_confined_and_its_whole_tree_dies() {
 }
 
 #[test]
+fn a_confined_worker_writes_the_folder_that_a_person_has_it_work_in() {
+    for ground in each("") {
+        let (home, folder) = (ground.home(), ground.home().join("here"));
+        fs::create_dir(&folder).unwrap();
+        let command = "touch mine; touch ../theirs; exit 0";
+        let start = ["worker", "start", "w", "--sandbox", "--command", command, "--cwd"];
+        ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat()).ok();
+        wait(&ground, "w~1");
+        assert_eq!(
+            (folder.join("mine").exists(), home.join("theirs").exists()),
+            (true, false),
+            "{}",
+            ground.means
+        );
+        let above = ground.profile.outside().to_owned();
+        for folder in [ground.profile.data().join("answers"), above] {
+            let refused = ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat());
+            refused.fails(1, "the profile is there");
+        }
+    }
+}
+
+#[test]
 fn a_worktree_can_be_committed_in_and_the_rest_of_the_repository_not() {
     if !["git"].iter().all(|program| std::process::Command::new(program).arg("--version").output().is_ok()) {
         assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "git is not installed");

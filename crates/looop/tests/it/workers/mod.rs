@@ -7,6 +7,7 @@ mod hand;
 mod loops;
 mod lost;
 mod races;
+mod terms;
 mod trees;
 mod upgrade;
 mod yard;

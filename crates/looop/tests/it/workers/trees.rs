@@ -10,10 +10,10 @@ use super::yard::{IDLE, LOOOP, Yard};
 /// A repository with one commit, and a goal that names it.
 pub(crate) struct Repo {
     pub(crate) yard: Yard,
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
-fn git(folder: &Path, args: &[&str]) -> String {
+pub(super) fn git(folder: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
         .arg("-C")
         .arg(folder)
@@ -42,7 +42,7 @@ impl Repo {
         self.yard.run(&["worker", "start", "ship", "--goal", "ship", "--command", command])
     }
 
-    fn tree(&self, session: &str) -> PathBuf {
+    pub(super) fn tree(&self, session: &str) -> PathBuf {
         self.yard.profile.data().join("work").join(session)
     }
 

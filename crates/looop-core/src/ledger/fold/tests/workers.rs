@@ -16,6 +16,7 @@ fn start_of(author: Author, session: &str, goal: Option<&str>) -> Plan {
         foreign: false,
         allowance: Allowance::Nothing,
         runner: None,
+        model: None,
     };
     Plan { goal: goal.map(str::to_owned), ..plan(author, action, act) }
 }
