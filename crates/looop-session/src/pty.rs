@@ -76,6 +76,13 @@ impl Pty {
         }
     }
 
+    /// Whether what is typed is read by lines, and whether the terminal shows it by itself.
+    pub(crate) fn line_modes(&self) -> io::Result<(bool, bool)> {
+        use rustix::termios::{LocalModes, tcgetattr};
+        let modes = tcgetattr(self.theirs.as_ref().ok_or(Errno::IO)?)?.local_modes;
+        Ok((modes.contains(LocalModes::ICANON), modes.contains(LocalModes::ECHO)))
+    }
+
     /// One press of the erase key takes a whole character away.
     #[cfg(target_os = "linux")]
     fn speak_utf8(&self) -> io::Result<()> {

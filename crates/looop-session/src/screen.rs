@@ -88,6 +88,11 @@ impl Screen {
         self.parser.as_ref().is_some_and(|parser| parser.screen().bracketed_paste())
     }
 
+    /// Whether the cursor is hidden.
+    pub(crate) fn hides_cursor(&self) -> bool {
+        self.parser.as_ref().is_some_and(|parser| parser.screen().hide_cursor())
+    }
+
     /// What keys send.
     pub(crate) fn modes(&self) -> Modes {
         self.parser.as_ref().map_or_else(Modes::default, |parser| Modes {

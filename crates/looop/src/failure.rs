@@ -12,6 +12,8 @@ pub enum Kind {
     Usage,
     /// It needs a pulse, and none runs.
     NoPulse,
+    /// A text was not typed, because no composer had the keyboard.
+    NotTyped,
     /// It took too long.
     TimedOut,
 }
@@ -43,6 +45,11 @@ impl Failure {
         Self { kind: Kind::NoPulse, ..Self::new(error) }
     }
 
+    /// A text was not typed, because no composer had the keyboard.
+    pub fn not_typed(error: impl Into<String>) -> Self {
+        Self { kind: Kind::NotTyped, ..Self::new(error) }
+    }
+
     /// It took too long.
     pub fn timed_out(error: impl Into<String>) -> Self {
         Self { kind: Kind::TimedOut, ..Self::new(error) }
@@ -61,6 +68,7 @@ impl Failure {
             Kind::Failed => 1,
             Kind::Usage => 2,
             Kind::NoPulse => 3,
+            Kind::NotTyped => 4,
             Kind::TimedOut => 124,
         })
     }

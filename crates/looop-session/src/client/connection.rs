@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 
 use super::attached::Attached;
+use super::by_hand;
 use super::error::{ClientError, is_gone};
 use super::wire::{Ask, Begun, Done, Hello, Keyed, OLD, Reply, Request, Sent, SentAway, VERSION};
 use crate::Size;
@@ -49,7 +50,7 @@ impl Client {
     pub fn connect(folder: &Path) -> Result<Self, ClientError> {
         let stream = reach(folder)?;
         stream.set_write_timeout(Some(ANSWER))?;
-        let hello = Hello { v: VERSION, pid: None, child: None, program: None };
+        let hello = Hello { v: VERSION, pid: None, child: None, program: None, echo: false };
         let mut client = Self { stream, heard: Vec::new(), hello };
         client.say(VERSION, Ask::Hello)?;
         let line = client.line(ANSWER)?;
@@ -76,8 +77,14 @@ impl Client {
 
     /// Types a text, submits it if asked to, and says what became of it. The same `id` is typed once, however often it
     /// is sent.
+    ///
+    /// Enter is pressed only once the text was seen to stand where it was typed. A host that does not see to that itself
+    /// types the text, and the screen is read from here.
     pub fn send(&mut self, id: Option<&str>, text: &str, submit: bool) -> Result<Sent, ClientError> {
-        self.ask(Ask::Send { id, text, submit }, DELIVERY)
+        if submit && !self.hello.echo && self.hello.v != OLD {
+            return by_hand::send(self, id, text);
+        }
+        self.ask(Ask::Send { id, text, submit, echo: true }, DELIVERY)
     }
 
     /// Presses keys by name, one after the other.

@@ -6,6 +6,7 @@
 //! [`last_screen`] is what a terminal showed last.
 
 mod attached;
+mod by_hand;
 mod connection;
 mod error;
 mod flow;

@@ -31,6 +31,7 @@ pub(super) enum Ask<'a> {
         id: Option<&'a str>,
         text: &'a str,
         submit: bool,
+        echo: bool,
     },
     Key {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,6 +79,9 @@ pub struct Hello {
     /// The program that the host is, such as `looop 0.1.0`.
     #[serde(default)]
     pub program: Option<String>,
+    /// Whether the host submits a text only once it was seen to stand where it was typed.
+    #[serde(default)]
+    pub echo: bool,
 }
 
 /// What became of a text.

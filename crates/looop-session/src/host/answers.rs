@@ -40,6 +40,7 @@ impl Keeper<'_> {
         {
             return self.door.reply(caller, &Reply::refused(version, &who));
         }
+        let waits = Role::Waiting { version, echo: false };
         match wish {
             Wish::Hello => self.door.reply(caller, &self.greeting(version)),
             Wish::Kill => {
@@ -50,15 +51,16 @@ impl Keeper<'_> {
                 let reply = self.show_screen(version, ansi, now);
                 self.door.reply(caller, &reply);
             }
-            Wish::Send { id, text, submit } => {
+            Wish::Send { id, text, submit, echo } => {
                 let length = text.len();
-                self.pass_in(caller, version, length, Input::Send { caller, id, text, submit }, now);
+                let role = Role::Waiting { version, echo };
+                self.pass_in(caller, (version, role), length, Input::Send { caller, id, text, submit }, now);
             }
             Wish::Key { id, keys } => {
-                self.pass_in(caller, version, keys.len(), Input::Key { caller, id, keys }, now);
+                self.pass_in(caller, (version, waits), keys.len(), Input::Key { caller, id, keys }, now);
             }
-            Wish::Pause => self.pass_in(caller, version, 0, Input::Pause { caller }, now),
-            Wish::GoOn => self.pass_in(caller, version, 0, Input::GoOn { caller }, now),
+            Wish::Pause => self.pass_in(caller, (version, waits), 0, Input::Pause { caller }, now),
+            Wish::GoOn => self.pass_in(caller, (version, waits), 0, Input::GoOn { caller }, now),
             Wish::Resize(size) => {
                 let reply = self.grant_size(version, size);
                 self.door.reply(caller, &reply);
@@ -104,7 +106,7 @@ impl Keeper<'_> {
         if version == 1 {
             return Reply { v: 1, pid, ..Reply::default() };
         }
-        Reply { pid, child: self.child, program: Some(PROGRAM), ..Reply::done(version) }
+        Reply { pid, child: self.child, program: Some(PROGRAM), echo: Some(true), ..Reply::done(version) }
     }
 
     fn show_screen(&mut self, version: u32, ansi: bool, now: Duration) -> Reply {
@@ -117,10 +119,17 @@ impl Keeper<'_> {
     }
 
     /// Hands an input to the machine, which answers when it knows what became of it.
-    fn pass_in(&mut self, caller: u64, version: u32, length: usize, input: Input, now: Duration) {
+    fn pass_in(
+        &mut self,
+        caller: u64,
+        (version, role): (u32, Role),
+        length: usize,
+        input: Input,
+        now: Duration,
+    ) {
         let has_room = self.body.terminal().is_none_or(|terminal| terminal.has_room(length));
         if has_room && length <= MOST {
-            self.door.set_role(caller, Role::Waiting(version));
+            self.door.set_role(caller, role);
             self.tell(input, now);
         } else {
             self.door.reply(caller, &Reply::refused(version, &Refusal::Full));

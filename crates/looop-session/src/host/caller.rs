@@ -22,8 +22,13 @@ const BACKLOG: usize = 1 << 20;
 pub(super) enum Role {
     /// It says lines.
     Asking,
-    /// Its last line is being worked on; the next one waits. The number is the version it speaks.
-    Waiting(u32),
+    /// Its last line is being worked on; the next one waits.
+    Waiting {
+        /// The version it speaks.
+        version: u32,
+        /// Whether it knows that a text may not be typed.
+        echo: bool,
+    },
     /// It sees all that is printed.
     Viewing {
         /// It may not type.
@@ -92,7 +97,7 @@ impl Caller {
         let hear = match self.role {
             Role::Asking => true,
             Role::Viewing { .. } => hear_viewers,
-            Role::Waiting(_) | Role::Leaving => false,
+            Role::Waiting { .. } | Role::Leaving => false,
         };
         let mut flags = if hear { PollFlags::IN } else { PollFlags::empty() };
         flags.set(PollFlags::OUT, !self.out.is_empty());
@@ -135,7 +140,7 @@ impl Caller {
         let said = match self.role {
             Role::Asking => self.line(),
             Role::Viewing { .. } => self.frame(),
-            Role::Waiting(_) | Role::Leaving => return None,
+            Role::Waiting { .. } | Role::Leaving => return None,
         };
         self.fresh = said.is_some();
         // Whoever says too much at once is not understood.
@@ -211,7 +216,7 @@ impl Caller {
     pub(super) fn is_over(&self) -> bool {
         let silent = match self.role {
             Role::Asking | Role::Viewing { .. } => !self.fresh,
-            Role::Waiting(_) => true,
+            Role::Waiting { .. } => true,
             Role::Leaving => return self.gone || self.out.is_empty(),
         };
         self.gone && silent

@@ -145,8 +145,8 @@ impl Keeper<'_> {
 
     /// Gives the machine's answer to whoever waits for it.
     fn pass_on(&mut self, caller: u64, answer: Answer) {
-        if let Some(Role::Waiting(version)) = self.door.role(caller) {
-            self.door.reply(caller, &Reply::answered(version, answer));
+        if let Some(Role::Waiting { version, echo }) = self.door.role(caller) {
+            self.door.reply(caller, &Reply::answered(version, answer, echo));
             self.door.set_role(caller, Role::Asking);
         }
     }

@@ -10,7 +10,7 @@ use super::folder::{self, Folder};
 use super::frame;
 use super::typing::Typing;
 use super::words::{self, Reply};
-use crate::kernel::{self, Look};
+use crate::kernel::{self, Look, Reads};
 use crate::pty::Pty;
 use crate::screen::Screen;
 use crate::transcript::Transcript;
@@ -125,9 +125,20 @@ impl Terminal {
         self.write(&keys::bytes(name, self.screen.modes()).unwrap_or_default())
     }
 
-    /// Whether this text stands at the cursor.
+    /// Whether this text stands at the cursor, and how what is typed there is read.
     pub(super) fn look(&self, tail: &str) -> Look {
-        self.screen.look(tail)
+        Look { reads: self.reads(), ..self.screen.look(tail) }
+    }
+
+    /// A program that reads single keys hides the cursor where it does not want a text, and leaves the echo to the
+    /// terminal only where each key is a choice.
+    fn reads(&self) -> Reads {
+        match self.pty.line_modes() {
+            Ok((true, true)) => Reads::Lines,
+            Ok((false, false)) if self.screen.brackets_paste() => Reads::Pastes,
+            Ok((false, false)) if !self.screen.hides_cursor() => Reads::Keys,
+            Ok(_) | Err(_) => Reads::Blindly,
+        }
     }
 
     /// Gives it another size and tells all viewers but one.

@@ -13,6 +13,9 @@ use crate::{Shot, Size};
 /// The newest version we speak.
 pub(super) const NEWEST: u32 = 2;
 
+/// What a caller is told that does not know the word for it.
+const NOT_TYPED: &str = "the text was not submitted: it was not seen to stand where it was typed";
+
 /// What a caller wants.
 #[derive(Deserialize, Clone, PartialEq, Eq, Debug)]
 #[serde(tag = "do", rename_all = "snake_case")]
@@ -33,6 +36,9 @@ pub(super) enum Wish {
         text: String,
         #[serde(default)]
         submit: bool,
+        /// Whether the caller knows that a text may be `not_typed`.
+        #[serde(default)]
+        echo: bool,
     },
     /// Press keys.
     Key {
@@ -99,6 +105,9 @@ pub(super) struct Reply {
     pub(super) child: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) program: Option<&'static str>,
+    /// Whether a text is submitted only once it was seen to stand where it was typed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) echo: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) at: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,10 +134,11 @@ impl Reply {
     }
 
     /// What became of an input.
-    pub(super) fn answered(v: u32, answer: Answer) -> Self {
+    pub(super) fn answered(v: u32, answer: Answer, knows_echo: bool) -> Self {
         let done = Self::done(v);
         match answer {
             Answer::Done => done,
+            Answer::Sent { delivery: Delivery::NotTyped, .. } if !knows_echo => Self::refused(v, &NOT_TYPED),
             Answer::Sent { at, delivery, again } => {
                 Self { at: Some(at), delivery: Some(delivery), again: Some(again), ..done }
             }
@@ -171,7 +181,7 @@ mod tests {
             (2, Ok(Wish::Resize(Size { cols: 80, rows: 24 })))
         );
         assert_eq!(wish(r#"{"v":2,"do":"go_on"}"#), (2, Ok(Wish::GoOn)));
-        let send = Wish::Send { id: None, text: "a".into(), submit: true };
+        let send = Wish::Send { id: None, text: "a".into(), submit: true, echo: false };
         assert_eq!(wish(r#"{"v":2,"do":"send","text":"a","submit":true}"#), (2, Ok(send)));
         for (line, version, part) in [
             (r#"{"v":3,"do":"kill"}"#, 2, "version 3"),
@@ -194,6 +204,10 @@ mod tests {
         assert_eq!(text(reply), "{\"v\":2,\"ok\":true,\"at\":9,\"cols\":3,\"rows\":4}\n");
         let answer = Answer::Sent { at: 5, delivery: Delivery::Unseen, again: false };
         let sent = "{\"v\":2,\"ok\":true,\"at\":5,\"delivery\":\"unseen\",\"again\":false}\n";
-        assert_eq!(text(Reply::answered(2, answer)), sent);
+        assert_eq!(text(Reply::answered(2, answer, false)), sent);
+        let answer = Answer::Sent { at: 5, delivery: Delivery::NotTyped, again: false };
+        let sent = "{\"v\":2,\"ok\":true,\"at\":5,\"delivery\":\"not_typed\",\"again\":false}\n";
+        assert_eq!(text(Reply::answered(2, answer.clone(), true)), sent);
+        assert!(text(Reply::answered(2, answer, false)).starts_with("{\"v\":2,\"ok\":false,\"error\":"));
     }
 }

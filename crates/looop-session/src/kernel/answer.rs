@@ -52,6 +52,9 @@ pub enum Delivery {
     Unseen,
     /// It was submitted, twice, and still stands where it was typed.
     Left,
+    /// It was not submitted, because it was not seen to stand where a composer shows what is typed. A menu, a dialog or
+    /// a pager has the keyboard, or a prompt that shows nothing.
+    NotTyped,
 }
 
 /// Why an input was not typed, or not to its end.

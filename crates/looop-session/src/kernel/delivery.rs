@@ -1,8 +1,10 @@
 //! The input that is being typed, step by step.
 //!
-//! A text is typed, and its echo is waited for. Enter is pressed in a write of its own, because programs take an Enter
-//! that arrives with a text for a part of it. Then the program must react, and the text must be gone from where it was
-//! typed; if it is not, Enter is pressed once more.
+//! A text is typed, and its echo is waited for. Where a program reads keys and does not ask to be told of pastes, the
+//! first character is typed alone, and the rest only if that one was shown: keys that a menu takes are choices. Without
+//! an echo Enter is not pressed, since it would confirm whatever has the keyboard. Enter is pressed in a write of its own,
+//! because programs take an Enter that arrives with a text for a part of it. Then the program must react, and the text
+//! must be gone from where it was typed; if it is not, Enter is pressed once more.
 
 use std::time::Duration;
 
@@ -10,14 +12,18 @@ use super::action::Action;
 use super::answer::Delivery;
 use super::explain::{Step, Underway};
 use super::job::{Job, Work};
-use super::look::{self, Look};
+use super::look::{self, Look, Reads};
 use super::timer::Wait;
 use super::turn::Turn;
 
 /// A terminal that was quiet for so long has shown what was typed.
 pub(super) const ECHO_QUIET: Duration = Duration::from_millis(40);
-/// The echo is waited for no longer.
-pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(1);
+/// A terminal that is never quiet is looked at so often while the echo is waited for.
+pub(super) const ECHO_LOOK: Duration = Duration::from_secs(1);
+/// The echo is waited for no longer. A busy agent draws late.
+pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(8);
+/// The quiet after something that nobody waits for is waited for no longer.
+pub(super) const REST_LIMIT: Duration = Duration::from_secs(1);
 /// A program that printed and then was quiet for so long has reacted.
 pub(super) const REACTION_QUIET: Duration = Duration::from_millis(60);
 /// The reaction is waited for no longer.
@@ -61,8 +67,10 @@ pub(super) struct Running {
     heard: u64,
     /// When the last of them was printed, or the step began.
     still_since: Duration,
-    /// The screen before Enter.
+    /// The screen before anything was typed, and then the screen before Enter.
     before: Look,
+    /// What is typed once the first character was shown.
+    rest: String,
     looking: Option<u64>,
 }
 
@@ -82,6 +90,7 @@ impl Running {
             heard: 0,
             still_since: turn.now,
             before: Look::default(),
+            rest: String::new(),
             looking: None,
         };
         let outcome = running.first(turn);
@@ -94,21 +103,48 @@ impl Running {
             Work::Keys(_) => return self.press(0, turn),
         };
         match (text.is_empty(), submit) {
-            (true, true) => self.strike(false, turn),
             (true, false) => self.rest(turn),
-            (false, true) => {
-                turn.act(Action::Paste(text));
-                self.enter(Step::Echo, ECHO_LIMIT, turn);
-                if self.tail.is_empty() {
-                    turn.after(Wait::Quiet, ECHO_QUIET);
-                }
-                Outcome::Waits
-            }
             (false, false) => {
                 turn.act(Action::Paste(text));
                 self.rest(turn)
             }
+            // Nothing of it would be seen.
+            (_, true) if self.tail.is_empty() => Outcome::Settled(Delivery::NotTyped),
+            (_, true) => {
+                self.enter(Step::Before, LOOK_LIMIT, turn);
+                self.ask(turn)
+            }
         }
+    }
+
+    /// Types the text, or its first character, if a text belongs there.
+    fn start(&mut self, turn: &mut Turn<'_>) -> Outcome {
+        let Work::Text { text, .. } = &self.job.work else { return Outcome::Waits };
+        let (first, rest) = match self.before.reads {
+            Reads::Lines | Reads::Pastes => (text.as_str(), ""),
+            Reads::Keys => look::split_first(text),
+            Reads::Blindly => return Outcome::Settled(Delivery::NotTyped),
+        };
+        let step = if rest.is_empty() { Step::Echo } else { Step::First };
+        let (first, rest) = (first.to_owned(), rest.to_owned());
+        self.tail = look::tail_of(&first);
+        self.rest = rest;
+        turn.act(Action::Paste(first));
+        self.await_echo(step, turn)
+    }
+
+    /// The first character was shown: types the rest.
+    fn type_rest(&mut self, turn: &mut Turn<'_>) -> Outcome {
+        let Work::Text { text, .. } = &self.job.work else { return Outcome::Waits };
+        self.tail = look::tail_of(text);
+        turn.act(Action::Paste(std::mem::take(&mut self.rest)));
+        self.await_echo(Step::Echo, turn)
+    }
+
+    fn await_echo(&mut self, step: Step, turn: &mut Turn<'_>) -> Outcome {
+        self.enter(step, ECHO_LIMIT, turn);
+        turn.after(Wait::Limit, ECHO_LOOK);
+        Outcome::Waits
     }
 
     /// Something was printed.
@@ -116,9 +152,9 @@ impl Running {
         self.heard = self.heard.saturating_add(bytes);
         self.still_since = turn.now;
         match self.step {
-            Step::Echo | Step::Rest => turn.after(Wait::Quiet, ECHO_QUIET),
+            Step::First | Step::Echo | Step::Rest => turn.after(Wait::Quiet, ECHO_QUIET),
             Step::Reaction { .. } | Step::Doubt => turn.after(Wait::Quiet, REACTION_QUIET),
-            Step::Keys(_) => {}
+            Step::Before | Step::Keys(_) => {}
         }
     }
 
@@ -129,21 +165,21 @@ impl Running {
         }
         match self.step {
             Step::Reaction { .. } if !self.is_reaction() => Outcome::Waits,
-            Step::Echo | Step::Reaction { .. } | Step::Doubt => self.ask(turn),
+            Step::First | Step::Echo | Step::Reaction { .. } | Step::Doubt => self.ask(turn),
             Step::Rest => Outcome::Rested,
-            Step::Keys(_) => Outcome::Waits,
+            Step::Before | Step::Keys(_) => Outcome::Waits,
         }
     }
 
     /// This step has taken as long as it may.
     pub(super) fn limit(&mut self, turn: &mut Turn<'_>) -> Outcome {
         if self.looking.take().is_some() {
-            return self.unseen(turn);
+            return self.unseen();
         }
         match self.step {
             Step::Reaction { again: false } if !self.is_reaction() => Outcome::Settled(Delivery::Unseen),
             Step::Reaction { again: true } if !self.is_reaction() => Outcome::Settled(Delivery::Left),
-            Step::Echo | Step::Reaction { .. } | Step::Doubt => self.ask(turn),
+            Step::Before | Step::First | Step::Echo | Step::Reaction { .. } | Step::Doubt => self.ask(turn),
             Step::Keys(done) => self.press(done, turn),
             Step::Rest => Outcome::Rested,
         }
@@ -162,14 +198,24 @@ impl Running {
         let left = look.is_left(self.before);
         let last = turn.now >= self.until;
         match self.step {
-            Step::Echo if look.stands || last => {
+            Step::Before => {
+                self.before = look;
+                self.start(turn)
+            }
+            Step::First if look.is_first_echo(self.before, self.first_cells()) => self.type_rest(turn),
+            Step::Echo if look.is_echo(self.before) => {
                 self.before = look;
                 self.strike(false, turn)
+            }
+            Step::First | Step::Echo if last => Outcome::Settled(Delivery::NotTyped),
+            Step::First | Step::Echo => {
+                turn.timers.set(Wait::Limit, self.until.min(turn.now.saturating_add(ECHO_LOOK)));
+                Outcome::Waits
             }
             Step::Reaction { .. } | Step::Doubt if !left => Outcome::Settled(Delivery::Taken),
             Step::Reaction { again: false } => self.doubt(turn),
             Step::Reaction { again: true } if last => Outcome::Settled(Delivery::Left),
-            Step::Echo | Step::Reaction { again: true } => {
+            Step::Reaction { again: true } => {
                 turn.timers.set(Wait::Limit, self.until);
                 Outcome::Waits
             }
@@ -187,9 +233,9 @@ impl Running {
     }
 
     /// Nobody told what the screen shows.
-    fn unseen(&mut self, turn: &mut Turn<'_>) -> Outcome {
+    fn unseen(&self) -> Outcome {
         match self.step {
-            Step::Echo => self.strike(false, turn),
+            Step::Before | Step::First | Step::Echo => Outcome::Settled(Delivery::NotTyped),
             Step::Reaction { .. } | Step::Doubt => Outcome::Settled(Delivery::Unseen),
             Step::Keys(_) | Step::Rest => Outcome::Waits,
         }
@@ -200,12 +246,14 @@ impl Running {
         self.heard > ENTER_ECHO
     }
 
-    /// Asks for a look, or goes on without if there is nothing to look for.
+    /// How many cells the first character takes, with the blanks before it.
+    fn first_cells(&self) -> usize {
+        let Work::Text { text, .. } = &self.job.work else { return 0 };
+        look::cells(look::split_first(text).0)
+    }
+
+    /// Asks for a look.
     fn ask(&mut self, turn: &mut Turn<'_>) -> Outcome {
-        if self.tail.is_empty() {
-            self.until = turn.now;
-            return self.judge(Look::default(), turn);
-        }
         let token = turn.timers.renew();
         self.looking = Some(token);
         turn.after(Wait::Limit, LOOK_LIMIT);
@@ -238,7 +286,7 @@ impl Running {
     }
 
     fn rest(&mut self, turn: &mut Turn<'_>) -> Outcome {
-        self.enter(Step::Rest, ECHO_LIMIT, turn);
+        self.enter(Step::Rest, REST_LIMIT, turn);
         turn.after(Wait::Quiet, ECHO_QUIET);
         Outcome::Typed
     }

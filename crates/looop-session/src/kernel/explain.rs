@@ -42,6 +42,10 @@ pub struct Underway {
 /// How far a delivery is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
+    /// The screen is looked at before anything is typed.
+    Before,
+    /// The first character is typed; its echo is waited for.
+    First,
     /// The text is typed; its echo is waited for.
     Echo,
     /// Enter is pressed; the reaction is waited for.

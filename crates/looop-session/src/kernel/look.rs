@@ -1,9 +1,11 @@
-//! Whether a text still stands where it was typed.
+//! Whether a text stands where it was typed.
 //!
 //! Terminal programs do not say whether they took a text, so the screen is read as a person reads it. Before Enter the
-//! text is found at the cursor, or a few rows above it where a program parks the cursor below its composer. After Enter
-//! it is looked for again: if it stands at the same distance from the cursor it was not taken. Blanks, frames and the
-//! place where a line wraps do not count.
+//! text is found at the cursor, or a few rows above it where a program parks the cursor below its composer, and it must
+//! not have stood there before it was typed. After Enter it is looked for again: if it stands at the same distance from
+//! the cursor it was not taken. Blanks, frames and the place where a line wraps do not count.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unicode_width::UnicodeWidthChar;
 
@@ -18,6 +20,20 @@ const MARKS: [char; 11] = ['>', '›', '❯', '»', '→', '$', '%', '#', '❱',
 /// What stands at the sides of a field.
 const SIDES: [char; 8] = ['|', '│', '┃', '║', '▌', '▐', '▎', '▏'];
 
+/// How the program that has the terminal reads what is typed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Reads {
+    /// By lines, which the terminal itself shows: nothing is read before Enter.
+    #[default]
+    Lines,
+    /// By keys, and it asked to be told of pastes: a text comes as one piece.
+    Pastes,
+    /// By keys, and shows them itself if it is a composer.
+    Keys,
+    /// What is typed is not shown, or each key is taken by itself: no text belongs there.
+    Blindly,
+}
+
 /// What the screen shows of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
@@ -27,9 +43,27 @@ pub struct Look {
     pub up: u16,
     /// Whether the row beneath is an empty line of the same field, as after a line break that was typed into it.
     pub open: bool,
+    /// Tells this row, as it stands, from others.
+    pub mark: u64,
+    /// Row and column of the cursor.
+    pub cursor: (u16, u16),
+    /// How what is typed is read.
+    pub reads: Reads,
 }
 
 impl Look {
+    /// Whether the text stands where it did not stand before it was typed.
+    pub fn is_echo(self, before: Self) -> bool {
+        self.stands && (!before.stands || self.mark != before.mark || self.cursor != before.cursor)
+    }
+
+    /// Whether a first character of this width was shown at the cursor, and nothing else happened there.
+    pub(super) fn is_first_echo(self, before: Self, width: usize) -> bool {
+        let column = usize::from(before.cursor.1) + width;
+        let advanced = self.cursor.0 == before.cursor.0 && usize::from(self.cursor.1) == column;
+        self.is_echo(before) && self.up == 0 && advanced
+    }
+
     /// Whether the text still stands where it stood before Enter.
     ///
     /// If it was not seen there, only one at the cursor counts. One that stands above it was echoed, as by every
@@ -44,8 +78,20 @@ impl Look {
     }
 }
 
+/// Cuts a text after the first character that shows.
+pub(super) fn split_first(text: &str) -> (&str, &str) {
+    let shows = |c: char| !squeezed(c.encode_utf8(&mut [0; 4])).is_empty();
+    let end = text.char_indices().find(|(_, c)| shows(*c)).map(|(at, c)| at + c.len_utf8());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// How many cells a text of one line takes.
+pub(super) fn cells(text: &str) -> usize {
+    text.chars().map(width).sum()
+}
+
 /// What to look for on the screen: the end of the last line that has something to see.
-pub(super) fn tail_of(text: &str) -> String {
+pub fn tail_of(text: &str) -> String {
     let seen = text.lines().rev().map(squeezed).find(|line| !line.is_empty());
     last(&seen.unwrap_or_default(), TAIL)
 }
@@ -55,9 +101,23 @@ pub(super) fn tail_of(text: &str) -> String {
 /// A row of the screen is a line; the column counts cells, so that a wide character is two. Where a program shows
 /// something like `[Pasted text #1 +12 lines]` for a long text, that counts as the text.
 pub fn look(lines: &[String], cursor: (u16, u16), tail: &str) -> Look {
+    let whole = look_in(lines, cursor, tail);
+    match field(lines, cursor) {
+        Some((start, end)) if !whole.stands => {
+            let clipped: Vec<String> = lines.iter().map(|line| cut(line, start, end).to_owned()).collect();
+            let column = u16::try_from(start).map_or(0, |start| cursor.1.saturating_sub(start));
+            Look { cursor, ..look_in(&clipped, (cursor.0, column), tail) }
+        }
+        Some(_) | None => whole,
+    }
+}
+
+/// Looks for it in whole rows.
+fn look_in(lines: &[String], cursor: (u16, u16), tail: &str) -> Look {
     let needle = last(&squeezed(tail), TAIL);
+    let nothing = Look { cursor, ..Look::default() };
     if needle.is_empty() {
-        return Look::default();
+        return nothing;
     }
     for up in 0..=cursor.0.min(REACH) {
         let row = usize::from(cursor.0 - up);
@@ -67,14 +127,21 @@ pub fn look(lines: &[String], cursor: (u16, u16), tail: &str) -> Look {
             continue;
         }
         if is_placeholder(&content) || ends_with(&lines[..row], content.clone(), &needle, up == 0) {
-            return Look { stands: true, up, open: up > 0 && is_open(lines, row, cursor) };
+            let open = up > 0 && is_open(lines, row, cursor);
+            return Look { stands: true, up, open, mark: mark(row, line), ..nothing };
         }
         // Another text is being typed at the cursor, or in a composer above it.
         if up == 0 || content.starts_with(MARKS) {
             break;
         }
     }
-    Look::default()
+    nothing
+}
+
+fn mark(row: usize, line: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (row, line).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Whether this row, with what wraps into it from above, ends with the text.
@@ -115,6 +182,29 @@ fn text_column(line: &str) -> usize {
     let framed = |c: char| c.is_whitespace() || is_frame(c);
     let text = line.trim_start_matches(framed).trim_start_matches(MARKS).trim_start();
     line[..line.len() - text.len()].chars().map(width).sum()
+}
+
+/// The columns of the field that the cursor is in, where others stand beside it: the panes of a screen that is split.
+fn field(lines: &[String], cursor: (u16, u16)) -> Option<(usize, usize)> {
+    let line = lines.get(usize::from(cursor.0))?;
+    let (mut start, mut cell) = (0, 0);
+    for c in line.chars() {
+        if SIDES.contains(&c) {
+            if cell >= usize::from(cursor.1) {
+                return Some((start, cell));
+            }
+            start = cell + width(c);
+        }
+        cell += width(c);
+    }
+    (start > 0).then_some((start, usize::MAX))
+}
+
+/// What stands between these columns.
+fn cut(line: &str, start: usize, end: usize) -> &str {
+    let bound = |cells: usize| u16::try_from(cells).map_or(line, |cells| left_of(line, cells));
+    let (before, until) = (bound(start).len(), bound(end).len());
+    if start == 0 { &line[..until] } else { line.get(before..until).unwrap_or_default() }
 }
 
 /// What is left of this column.

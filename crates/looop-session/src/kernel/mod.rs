@@ -26,7 +26,7 @@ pub use action::Action;
 pub use answer::{Answer, Delivery, Refusal};
 pub use explain::{Explained, Step, Underway};
 pub use input::Input;
-pub use look::{Look, look};
+pub use look::{Look, Reads, look, tail_of};
 pub use machine::Kernel;
 pub use paste::paste_bytes;
 pub use state::{Stage, State};

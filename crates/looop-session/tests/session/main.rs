@@ -7,6 +7,7 @@ mod client;
 #[cfg(debug_assertions)]
 mod crash;
 mod detach;
+mod dialogs;
 mod host;
 mod kill;
 mod old_host;

@@ -14,8 +14,9 @@ use crate::ops::{Place, session};
 /// Type a text into a worker's terminal and submit it
 ///
 /// The text is pasted as one piece where the program asked to be told of pastes, and typed as keys where it did not; an
-/// editor such as vim puts a paste into the file. With --keys it is typed as keys in any case. Fails if the worker did not
-/// take it. With --json the offset is printed from which `looop expect --since` sees everything that came of it.
+/// editor such as vim puts a paste into the file. Enter is pressed only once the text was seen to stand where it was
+/// typed: a menu, a dialog, a pager or a password prompt is not confirmed, the exit code is 4, and the screen is shown.
+/// With --keys keys are pressed in any case, Enter included. Fails if the worker did not take it. With --json the offset is printed from which `looop expect --since` sees everything that came of it.
 #[derive(Args, Debug)]
 pub(super) struct Send {
     /// Do not submit: type only
@@ -37,14 +38,29 @@ impl Send {
         let target = session::find(place, &self.id)?;
         let text = body::body(&self.text, "text")?;
         let (text, submit) = (text.strip_suffix('\n').unwrap_or(&text), !self.no_submit);
-        let Typed { sent, pasted, full_screen } =
+        let Typed { sent, pasted, full_screen, screen } =
             if self.keys { target.send_keys(text, submit)? } else { target.send(text, submit)? };
         let name = &target.session;
         if self.json.json {
-            print::json(&json!({
+            let mut sent = json!({
                 "v": 1, "session": name, "at": sent.at, "delivery": sent.delivery, "again": sent.again,
                 "pasted": pasted, "full_screen": full_screen,
-            }))?;
+            });
+            if !screen.is_empty() {
+                sent["screen"] = json!(screen);
+            }
+            print::json(&sent)?;
+        }
+        if sent.delivery == Delivery::NotTyped {
+            for row in &screen {
+                print::say(&format!("  {row}"));
+            }
+            return Err(Failure::not_typed(format!(
+                "{name}: not typed: no composer has the keyboard, so Enter was not pressed"
+            ))
+            .hint(format!(
+                "its screen is above; looop attach {name}, or looop send --keys {name} presses keys whatever it shows"
+            )));
         }
         match (full_screen, pasted) {
             (true, true) => warn(&format!(
@@ -63,6 +79,7 @@ impl Send {
             Delivery::Typed | Delivery::Taken => Ok(ExitCode::SUCCESS),
             Delivery::Unseen => not_taken("nothing was printed after it was submitted"),
             Delivery::Left => not_taken("it still stands where it was typed"),
+            Delivery::NotTyped => not_taken("it was not typed"),
         }
     }
 }

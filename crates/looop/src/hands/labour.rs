@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::thread::ScopedJoinHandle;
 
-use looop_core::model::moves::Move;
+use looop_core::model::moves::{Move, one_line};
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, Plan};
 use looop_core::world::fleet::{Fleet, WorkerState};
 use looop_session::client::{Client, ClientError};
 use looop_session::kernel::Delivery;
-use looop_session::{Ended, Launched, Roll, Standing, host};
+use looop_session::{Ended, Launched, Roll, Shot, Standing, host};
 use looop_store::Reader;
 
 use super::act::{causes, folder};
@@ -23,6 +23,12 @@ use crate::threads;
 const ROUNDS: usize = 3;
 /// So many sessions are ended at a time.
 const AT_ONCE: usize = 16;
+
+/// So many rows of a screen are shown where a text was not typed, of so many columns each.
+const MOST_ROWS: usize = 16;
+const MOST_COLUMNS: usize = 120;
+/// So much of them is said in an outcome.
+const MOST_SCREEN: usize = 600;
 
 /// Carries out a worker move. Blocks; what was launched is the caller's to reap.
 pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
@@ -163,7 +169,10 @@ fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
     }
     let typed = Client::connect(&folder(reader, session)).and_then(|mut client| {
         if let Move::SteerSession { input: text, .. } = &plan.action {
-            client.send(Some(input), text, true).map(|sent| delivered(sent.delivery))
+            let sent = client.send(Some(input), text, true)?;
+            let screen =
+                if sent.delivery == Delivery::NotTyped { rows(&client.screen(false)?) } else { Vec::new() };
+            Ok(delivered(sent.delivery, &screen))
         } else if let Move::SendKey { keys, .. } = &plan.action {
             client.key(Some(input), keys).map(|_| Outcome::done())
         } else {
@@ -190,7 +199,7 @@ pub(crate) fn restrain(reader: &Reader, session: &str, stop: bool) -> Result<()>
 
 /// What the receipt of a text means. A text that may have been taken is not typed again by a decider that was told of a
 /// failure, so that doubt is no failure.
-fn delivered(delivery: Delivery) -> Outcome {
+fn delivered(delivery: Delivery, screen: &[String]) -> Outcome {
     match delivery {
         Delivery::Typed | Delivery::Taken => Outcome::done(),
         Delivery::Unseen => {
@@ -198,7 +207,20 @@ fn delivered(delivery: Delivery) -> Outcome {
             Outcome::Done { note: Some(note), shell: None }
         }
         Delivery::Left => Outcome::failed("it was typed and not taken: it still stands in the composer"),
+        Delivery::NotTyped => Outcome::failed(format!(
+            "not typed: no composer has the keyboard, so Enter was not pressed; its screen shows: {}",
+            one_line(&screen.join(" | "), MOST_SCREEN)
+        )),
     }
+}
+
+/// The last rows of a screen that are not blank, as much as a person wants to read of it.
+pub(crate) fn rows(shot: &Shot) -> Vec<String> {
+    let rows: Vec<&String> = shot.lines.iter().filter(|row| !row.trim().is_empty()).collect();
+    rows[rows.len().saturating_sub(MOST_ROWS)..]
+        .iter()
+        .map(|row| row.chars().take(MOST_COLUMNS).collect())
+        .collect()
 }
 
 /// Sessions whose host died and of which it is not known yet that nothing of them lives.

@@ -24,6 +24,8 @@ pub(crate) struct Typed {
     pub(crate) pasted: bool,
     /// Whether the program has the whole screen, as an editor or a pager does.
     pub(crate) full_screen: bool,
+    /// What the screen shows, where the text was not typed.
+    pub(crate) screen: Vec<String>,
 }
 
 /// The name of the key that types a character.
@@ -69,12 +71,17 @@ impl Target {
         }
     }
 
-    /// Types a text: as one paste where the program asked to be told of pastes, else as keys.
+    /// Types a text: as one paste where the program asked to be told of pastes, else as keys. It is submitted only once it
+    /// was seen to stand where it was typed.
     pub(crate) fn send(&self, text: &str, submit: bool) -> Result<Typed> {
         let mut client = self.client()?;
         let shot = client.screen(false).map_err(|error| self.failure(error))?;
         let sent = client.send(None, text, submit).map_err(|error| self.failure(error))?;
-        Ok(Typed { sent, pasted: shot.paste, full_screen: shot.alternate })
+        let screen = match sent.delivery {
+            Delivery::NotTyped => labour::rows(&client.screen(false).map_err(|error| self.failure(error))?),
+            Delivery::Typed | Delivery::Taken | Delivery::Unseen | Delivery::Left => Vec::new(),
+        };
+        Ok(Typed { sent, pasted: shot.paste, full_screen: shot.alternate, screen })
     }
 
     /// Presses the keys that a keyboard would send for a text, one after the other.
@@ -89,7 +96,7 @@ impl Target {
         let shot = client.screen(false).map_err(|error| self.failure(error))?;
         let keyed = client.key(None, &keys).map_err(|error| self.failure(error))?;
         let sent = Sent { at: keyed.at, delivery: Delivery::Typed, again: keyed.again };
-        Ok(Typed { sent, pasted: false, full_screen: shot.alternate })
+        Ok(Typed { sent, pasted: false, full_screen: shot.alternate, screen: Vec::new() })
     }
 
     /// Presses keys; says at which offset of the output.

@@ -1,7 +1,7 @@
 //! Texts and keys, from the first byte to the verdict.
 
 use super::drive::{Drive, GONE, STANDS, draft, press, send};
-use crate::kernel::{Input, Look};
+use crate::kernel::{Input, Look, Reads};
 
 fn check(drive: &Drive, expected: &[&str]) {
     assert_eq!(drive.deeds(), expected);
@@ -40,12 +40,59 @@ fn a_terminal_that_never_gets_quiet_is_looked_at_in_the_end() {
 }
 
 #[test]
-fn without_an_echo_it_is_submitted_all_the_same() {
+fn without_an_echo_it_is_not_submitted() {
     let mut drive = Drive::live();
-    drive.send(1, "secret");
+    drive.send(1, "no, do not run that");
     drive.prints(1500);
-    drive.until(5000);
-    check(&drive, &["0 publish Live", "0 paste secret", "1000 write \\r", "1560 tell 1: Taken at 0"]);
+    drive.until(20_000);
+    check(&drive, &["0 publish Live", "0 paste no, do not run that", "8000 tell 1: NotTyped at 0"]);
+}
+
+#[test]
+fn what_stood_there_before_is_no_echo() {
+    let mut drive = Drive::live().before(Some(STANDS)).seeing(&[Some(STANDS); 99]);
+    drive.send(1, "1. Yes");
+    drive.prints(10);
+    drive.until(20_000);
+    check(&drive, &["0 publish Live", "0 paste 1. Yes", "8000 tell 1: NotTyped at 0"]);
+    let moved = Look { cursor: (0, 6), ..STANDS };
+    let mut drive = Drive::live().before(Some(STANDS)).seeing(&[Some(moved), Some(GONE)]);
+    drive.send(1, "1. Yes");
+    drive.prints(10);
+    drive.until(60);
+    check(&drive, &["0 publish Live", "0 paste 1. Yes", "50 write \\r"]);
+}
+
+#[test]
+fn where_keys_are_read_the_first_character_is_tried_alone() {
+    let keys = Some(Look { reads: Reads::Keys, cursor: (3, 2), ..GONE });
+    let first = Some(Look { cursor: (3, 4), ..STANDS });
+    let mut drive = Drive::live().before(keys).seeing(&[first, Some(STANDS)]);
+    drive.send(1, " no");
+    drive.prints(10);
+    drive.prints(60);
+    drive.until(100);
+    check(&drive, &["0 publish Live", "0 paste  n", "50 paste o", "100 write \\r"]);
+    // A menu that says what was chosen moves the cursor further than that.
+    for other in [Look { cursor: (3, 9), ..STANDS }, Look { cursor: (4, 4), ..STANDS }, GONE] {
+        let mut drive = Drive::live().before(keys).seeing(&[Some(other); 99]);
+        drive.send(1, " no");
+        drive.prints(10);
+        drive.until(20_000);
+        check(&drive, &["0 publish Live", "0 paste  n", "8000 tell 1: NotTyped at 0"]);
+    }
+}
+
+#[test]
+fn nothing_is_typed_where_nothing_would_be_seen() {
+    for before in [Some(Look { reads: Reads::Blindly, ..GONE }), None] {
+        let mut drive = Drive::live().before(before);
+        drive.send(1, "secret");
+        drive.until(20_000);
+        let typed = drive.deeds().iter().any(|deed| deed.contains("paste") || deed.contains("write"));
+        assert!(!typed, "{:?}", drive.deeds());
+        assert!(drive.deeds().last().unwrap().ends_with("tell 1: NotTyped at 0"));
+    }
 }
 
 #[test]
@@ -156,7 +203,7 @@ fn a_second_enter_that_nothing_follows_leaves_it() {
 
 #[test]
 fn where_the_text_stood_before_enter_counts() {
-    let above = |up| Some(Look { stands: true, up, open: false });
+    let above = |up| Some(Look { up, ..STANDS });
     for (before, after, verdict) in [(3, 3, "2460 tell 1: Left at 0"), (3, 5, "160 tell 1: Taken at 0")] {
         let mut drive = Drive::live().seeing(&[above(before), above(after), above(after), above(after)]);
         drive.send(1, "hello");
@@ -169,7 +216,7 @@ fn where_the_text_stood_before_enter_counts() {
 
 #[test]
 fn a_line_break_instead_of_a_submit_is_seen() {
-    let broken = |up| Some(Look { stands: true, up, open: true });
+    let broken = |up| Some(Look { up, open: true, ..STANDS });
     let mut drive = Drive::live().seeing(&[Some(STANDS), broken(1), broken(1), broken(2), broken(2)]);
     drive.send(1, "hello");
     for time in [0, 100, 500] {
@@ -189,26 +236,17 @@ fn a_screen_that_nobody_reads_holds_nothing_up() {
     drive.prints(0);
     drive.prints(1100);
     drive.until(9000);
-    check(&drive, &["0 publish Live", "0 paste hello", "1040 write \\r", "2160 tell 1: Unseen at 0"]);
+    check(&drive, &["0 publish Live", "0 paste hello", "1040 tell 1: NotTyped at 0"]);
 }
 
 #[test]
-fn a_text_of_blanks_has_nothing_to_look_for() {
-    let mut drive = Drive::live();
-    drive.send(1, " \t");
-    drive.prints(100);
-    drive.until(9000);
-    check(&drive, &["0 publish Live", "0 paste  \t", "40 write \\r", "160 tell 1: Taken at 0"]);
-    assert!(!drive.trace.iter().any(|(_, action)| matches!(action, crate::kernel::Action::Look { .. })));
-}
-
-#[test]
-fn no_text_is_enter_alone() {
-    let mut drive = Drive::live();
-    drive.send(1, "\n");
-    drive.prints(100);
-    drive.until(9000);
-    check(&drive, &["0 publish Live", "0 write \\r", "160 tell 1: Taken at 0"]);
+fn a_text_that_shows_nothing_is_not_typed() {
+    for text in [" \t", "\n"] {
+        let mut drive = Drive::live();
+        drive.send(1, text);
+        drive.until(9000);
+        check(&drive, &["0 publish Live", "0 tell 1: NotTyped at 0"]);
+    }
 }
 
 #[test]

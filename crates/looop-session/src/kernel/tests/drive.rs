@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::kernel::{Action, Answer, Input, Kernel, Look};
+use crate::kernel::{Action, Answer, Input, Kernel, Look, Reads, Step};
 
 /// The text stands at the cursor.
-pub(super) const STANDS: Look = Look { stands: true, up: 0, open: false };
+pub(super) const STANDS: Look = Look { stands: true, ..GONE };
 /// It does not.
-pub(super) const GONE: Look = Look { stands: false, up: 0, open: false };
+pub(super) const GONE: Look =
+    Look { stands: false, up: 0, open: false, mark: 0, cursor: (0, 0), reads: Reads::Lines };
 
 pub(super) fn ms(count: u64) -> Duration {
     Duration::from_millis(count)
@@ -21,6 +22,8 @@ pub(super) struct Drive {
     pub(super) trace: Vec<(u64, Action)>,
     /// The answers to the next looks; `None` is no answer. Those beyond find nothing.
     pub(super) screens: VecDeque<Option<Look>>,
+    /// What the screen shows before anything is typed.
+    pub(super) before: Option<Look>,
     /// How often each timer is set off.
     pub(super) timers: usize,
 }
@@ -28,7 +31,7 @@ pub(super) struct Drive {
 impl Drive {
     pub(super) fn new(deadline: Option<u64>) -> Self {
         let kernel = Kernel::new(true, deadline.map(ms), ms(0));
-        Self { kernel, now: 0, trace: Vec::new(), screens: VecDeque::new(), timers: 1 }
+        Self { kernel, now: 0, trace: Vec::new(), screens: VecDeque::new(), before: Some(GONE), timers: 1 }
     }
 
     /// One whose child runs.
@@ -43,13 +46,26 @@ impl Drive {
         self
     }
 
+    pub(super) fn before(mut self, before: Option<Look>) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// What the screen shows to this look.
+    fn shown(&mut self) -> Option<Look> {
+        match self.kernel.explain().delivery.map(|delivery| delivery.step) {
+            Some(Step::Before) => self.before,
+            _ => self.screens.pop_front().unwrap_or(Some(GONE)),
+        }
+    }
+
     /// Tells it something now, and what the screen shows when it asks.
     pub(super) fn tell(&mut self, input: Input) {
         let mut inputs = VecDeque::from([input]);
         while let Some(input) = inputs.pop_front() {
             for action in self.kernel.step(input, ms(self.now)) {
                 if let Action::Look { token, .. } = action
-                    && let Some(look) = self.screens.pop_front().unwrap_or(Some(GONE))
+                    && let Some(look) = self.shown()
                 {
                     inputs.push_back(Input::Looked { token, look });
                 }

@@ -19,7 +19,7 @@ fn an_idle_session_waits_for_its_deadline_alone() {
 
 #[test]
 fn a_delivery_tells_its_steps_and_timers() {
-    let mut drive = Drive::live();
+    let mut drive = Drive::live().seeing(&[Some(super::drive::STANDS)]);
     drive.tell(send(1, Some("a"), "one"));
     drive.tell(send(2, Some("a"), "one"));
     drive.tell(press(3, None, &["x", "y"]));

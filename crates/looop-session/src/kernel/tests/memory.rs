@@ -28,7 +28,7 @@ fn a_known_id_gets_the_first_result() {
 
 #[test]
 fn an_id_under_way_or_waiting_is_joined() {
-    let mut drive = Drive::live();
+    let mut drive = Drive::live().seeing(&[Some(STANDS)]);
     drive.tell(send(1, Some("a"), "one"));
     drive.tell(press(2, Some("b"), &["Up"]));
     drive.tell(send(3, Some("a"), "one"));

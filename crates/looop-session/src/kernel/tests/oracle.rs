@@ -3,8 +3,8 @@
 
 use super::scripts::Script;
 use crate::Ended;
-use crate::kernel::look::tail_of;
-use crate::kernel::{Action, Answer, Delivery, Input, Look, Refusal, Stage, State};
+use crate::kernel::look::{cells, split_first, tail_of};
+use crate::kernel::{Action, Answer, Delivery, Input, Look, Reads, Refusal, Stage, State};
 use crate::keys;
 
 /// When something happened, and as the how-manieth of all.
@@ -16,6 +16,10 @@ struct When {
 
 #[derive(Clone, Copy, PartialEq)]
 enum Deed {
+    /// Looked at the screen before anything is typed, and nobody said what it shows.
+    Peeked,
+    /// Typed the first character.
+    Began,
     Typed,
     Looked(Option<Look>),
     Enter,
@@ -37,6 +41,7 @@ struct Job {
 
 pub(super) struct World<'a> {
     screens: std::slice::Iter<'a, Option<Look>>,
+    before: Option<Look>,
     stage: Stage,
     order: usize,
     outputs: Vec<(When, u64)>,
@@ -50,6 +55,7 @@ pub(super) struct World<'a> {
 pub(super) fn expected(script: &Script) -> (Vec<(u64, Action)>, Stage) {
     let mut world = World {
         screens: script.screens.iter(),
+        before: script.before,
         stage: Stage::Starting,
         order: 0,
         outputs: Vec::new(),
@@ -269,23 +275,29 @@ impl World<'_> {
         let Some(number) = self.jobs.iter().position(|job| !job.over) else { return };
         self.jobs[number].at = self.outputs.iter().map(|(_, bytes)| bytes).sum();
         match self.jobs[number].text.clone() {
-            Some((text, submit)) => {
-                if !text.is_empty() {
-                    self.act(time, Action::Paste(text.clone()));
-                }
-                self.deed(number, time, Deed::Typed);
-                match (text.is_empty(), submit) {
-                    (true, true) => self.enter(number, time),
-                    (false, true) => {}
-                    (_, false) => {
-                        let at = self.jobs[number].at;
-                        self.answer(
-                            number,
-                            time,
-                            &Answer::Sent { at, delivery: Delivery::Typed, again: false },
-                        );
+            Some((text, true)) if tail_of(&text).is_empty() => self.settle(number, time, Delivery::NotTyped),
+            Some((text, true)) => {
+                self.act(time, Action::Look { token: 0, tail: tail_of(&text) });
+                match self.before.map(|before| (before.reads, split_first(&text))) {
+                    None => self.deed(number, time, Deed::Peeked),
+                    Some((Reads::Blindly, _)) => self.settle(number, time, Delivery::NotTyped),
+                    Some((Reads::Keys, (first, rest))) if !rest.is_empty() => {
+                        self.act(time, Action::Paste(first.to_owned()));
+                        self.deed(number, time, Deed::Began);
+                    }
+                    Some((Reads::Lines | Reads::Pastes | Reads::Keys, _)) => {
+                        self.act(time, Action::Paste(text));
+                        self.deed(number, time, Deed::Typed);
                     }
                 }
+            }
+            Some((text, false)) => {
+                if !text.is_empty() {
+                    self.act(time, Action::Paste(text));
+                }
+                self.deed(number, time, Deed::Typed);
+                let at = self.jobs[number].at;
+                self.answer(number, time, &Answer::Sent { at, delivery: Delivery::Typed, again: false });
             }
             None => self.press(number, time),
         }
@@ -325,30 +337,27 @@ impl World<'_> {
         let reacted = printed.sum::<u64>() > 2;
         if deed == Deed::Looked(None) {
             if time - last.time >= 1000 {
-                if step == Deed::Typed {
-                    self.enter(number, time);
+                if matches!(step, Deed::Typed | Deed::Began) {
+                    self.settle(number, time, Delivery::NotTyped);
                 } else {
                     self.settle(number, time, Delivery::Unseen);
                 }
             }
             return;
         }
-        let blind = self.tail(number).is_empty();
         let enters = deeds.iter().filter(|(_, deed)| *deed == Deed::Enter).count();
         match step {
-            Deed::Typed if blind && (silent >= 40 || passed >= 1000) => self.enter(number, time),
-            Deed::Typed if passed >= 1000 || quiet.is_some_and(|quiet| quiet >= 40) => {
-                self.look(number, time, passed >= 1000);
+            Deed::Peeked if passed >= 1000 => self.settle(number, time, Delivery::NotTyped),
+            Deed::Typed | Deed::Began
+                if passed >= 8000 || time - last.time >= 1000 || quiet.is_some_and(|quiet| quiet >= 40) =>
+            {
+                self.look(number, time, passed >= 8000);
             }
             Deed::Enter if passed >= 2000 && !reacted => {
                 self.settle(number, time, if enters == 1 { Delivery::Unseen } else { Delivery::Left });
             }
             Deed::Enter if reacted && (passed >= 2000 || quiet.is_some_and(|quiet| quiet >= 60)) => {
-                if blind {
-                    self.settle(number, time, Delivery::Taken);
-                } else {
-                    self.look(number, time, passed >= 2000);
-                }
+                self.look(number, time, passed >= 2000);
             }
             Deed::Doubted if silent >= 300 || passed >= 2000 || quiet.is_some_and(|quiet| quiet >= 60) => {
                 self.look(number, time, silent >= 300 || passed >= 2000);
@@ -358,17 +367,25 @@ impl World<'_> {
                 self.jobs[number].over = true;
                 self.begin(time);
             }
-            Deed::Typed | Deed::Enter | Deed::Doubted | Deed::Pressed | Deed::Answered | Deed::Looked(_) => {}
+            Deed::Peeked
+            | Deed::Began
+            | Deed::Typed
+            | Deed::Enter
+            | Deed::Doubted
+            | Deed::Pressed
+            | Deed::Answered
+            | Deed::Looked(_) => {}
         }
     }
 
-    fn tail(&self, number: usize) -> String {
-        self.jobs[number].text.as_ref().map(|(text, _)| tail_of(text)).unwrap_or_default()
+    /// What is looked for: the text, or its first character while that alone is typed.
+    fn tail(&self, number: usize, step: Deed) -> String {
+        let text = self.jobs[number].text.as_ref().map_or("", |(text, _)| text);
+        tail_of(if step == Deed::Began { split_first(text).0 } else { text })
     }
 
     /// Looks at the screen, and does what follows from it; `late` if there is no more time to wait.
     fn look(&mut self, number: usize, time: u64, late: bool) {
-        self.act(time, Action::Look { token: 0, tail: self.tail(number) });
         let seen = self.screens.next().copied().unwrap_or(Some(Look::default()));
         let deeds = &self.jobs[number].deeds;
         let is_look = |deed: Deed| matches!(deed, Deed::Looked(_));
@@ -379,17 +396,41 @@ impl World<'_> {
             _ => None,
         });
         let count = enters.len();
+        self.act(time, Action::Look { token: 0, tail: self.tail(number, step) });
         self.deed(number, time, Deed::Looked(seen));
         let Some(seen) = seen else { return };
         let left = seen.is_left(before.unwrap_or_default());
         match step {
-            Deed::Typed if seen.stands || late => self.enter(number, time),
+            Deed::Began if seen.is_first_echo(self.untouched(), cells(&self.first(number).0)) => {
+                let rest = self.first(number).1;
+                self.act(time, Action::Paste(rest));
+                self.deed(number, time, Deed::Typed);
+            }
+            Deed::Typed if seen.is_echo(self.untouched()) => self.enter(number, time),
+            Deed::Began | Deed::Typed if late => self.settle(number, time, Delivery::NotTyped),
             Deed::Enter | Deed::Doubted if !left => self.settle(number, time, Delivery::Taken),
             Deed::Enter if count == 1 => self.deed(number, time, Deed::Doubted),
             Deed::Enter if late => self.settle(number, time, Delivery::Left),
             Deed::Doubted if late => self.enter(number, time),
-            Deed::Typed | Deed::Enter | Deed::Doubted | Deed::Looked(_) | Deed::Pressed | Deed::Answered => {}
+            Deed::Peeked
+            | Deed::Began
+            | Deed::Typed
+            | Deed::Enter
+            | Deed::Doubted
+            | Deed::Looked(_)
+            | Deed::Pressed
+            | Deed::Answered => {}
         }
+    }
+
+    fn untouched(&self) -> Look {
+        self.before.unwrap_or_default()
+    }
+
+    fn first(&self, number: usize) -> (String, String) {
+        let text = self.jobs[number].text.as_ref().map_or("", |(text, _)| text);
+        let (first, rest) = split_first(text);
+        (first.to_owned(), rest.to_owned())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::drive::{draft, ms, send};
+use super::drive::{GONE, draft, ms, send};
 use super::oracle::expected;
 use super::scripts::{Script, anything, glance, script, timed, without_tokens};
 use crate::kernel::{Action, Input, Kernel, Stage, Wait};
@@ -149,7 +149,7 @@ proptest! {
             now += gap;
             inputs.push((now, Input::Output { bytes }));
         }
-        let drive = Script { deadline: None, inputs, screens, end: 60_000 }.play(1);
+        let drive = Script { deadline: None, inputs, screens, before: Some(GONE), end: 60_000 }.play(1);
         let mut told = 0;
         let mut turn = 0;
         for (_, action) in &drive.trace {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::drive::{Drive, GONE, STANDS, draft, press, send};
 use crate::Ended;
-use crate::kernel::{Action, Input, Look};
+use crate::kernel::{Action, Input, Look, Reads};
 
 /// A life: what happens when, and what the screen shows each time it is looked at.
 #[derive(Clone, Debug)]
@@ -13,13 +13,15 @@ pub(super) struct Script {
     /// What happens at which time, in order.
     pub(super) inputs: Vec<(u64, Input)>,
     pub(super) screens: Vec<Option<Look>>,
+    /// What it shows before anything is typed.
+    pub(super) before: Option<Look>,
     pub(super) end: u64,
 }
 
 impl Script {
     /// Plays it, with each timer set off so many times.
     pub(super) fn play(&self, timers: usize) -> Drive {
-        let mut drive = Drive::new(self.deadline).seeing(&self.screens);
+        let mut drive = Drive::new(self.deadline).seeing(&self.screens).before(self.before);
         drive.timers = timers;
         for (time, input) in &self.inputs {
             drive.until(*time);
@@ -81,8 +83,24 @@ pub(super) fn anything() -> impl Strategy<Value = Input> {
 }
 
 pub(super) fn glance() -> impl Strategy<Value = Look> {
-    let other = (any::<bool>(), 0_u16..3, any::<bool>());
-    prop_oneof![4 => Just(STANDS), 2 => Just(GONE), 3 => other.prop_map(|(stands, up, open)| Look { stands, up, open })]
+    let other = (any::<bool>(), 0_u16..3, any::<bool>(), 0_u64..2, 0_u16..3);
+    let other = other.prop_map(|(stands, up, open, mark, column)| Look {
+        stands,
+        up,
+        open,
+        mark,
+        cursor: (0, column),
+        ..GONE
+    });
+    let first = Look { mark: 1, cursor: (0, 1), ..STANDS };
+    prop_oneof![4 => Just(STANDS), 2 => Just(GONE), 2 => Just(first), 3 => other]
+}
+
+/// What the screen shows before anything is typed.
+fn before() -> impl Strategy<Value = Option<Look>> {
+    let reads = prop_oneof![4 => Just(Reads::Lines), 2 => Just(Reads::Pastes), 3 => Just(Reads::Keys), 1 => Just(Reads::Blindly)];
+    let look = (reads, any::<bool>()).prop_map(|(reads, stands)| Look { stands, reads, ..GONE });
+    prop_oneof![9 => look.prop_map(Some), 1 => Just(None)]
 }
 
 /// How long nothing happens.
@@ -124,9 +142,9 @@ pub(super) fn script() -> impl Strategy<Value = Script> {
     let screens =
         proptest::collection::vec(prop_oneof![8 => glance().prop_map(Some), 1 => Just(None)], 0..12);
     let deadline = proptest::option::weighted(0.3, 0_u64..8000);
-    (deadline, start, inputs, screens).prop_map(|(deadline, start, inputs, screens)| {
+    (deadline, start, inputs, screens, before()).prop_map(|(deadline, start, inputs, screens, before)| {
         let inputs = timed(std::iter::once((0, start)).chain(inputs).collect());
-        let end = inputs.last().map_or(0, |(time, _)| time + 4000);
-        Script { deadline, inputs, screens, end }
+        let end = inputs.last().map_or(0, |(time, _)| time + 12_000);
+        Script { deadline, inputs, screens, before, end }
     })
 }

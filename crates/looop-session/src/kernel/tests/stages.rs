@@ -187,7 +187,7 @@ fn send_and_key() {
         &send(7, None, "hi"),
         &[
             ("starting", "starting", &[]),
-            ("live", "live", &["paste hi"]),
+            ("live", "live", &["look for hi"]),
             ("paused", "paused", &["tell 7: the session is paused"]),
             ("ending", "ending Killed", &["tell 7: the session has ended"]),
             ("over", "over Killed", &["tell 7: the session has ended"]),

@@ -51,7 +51,10 @@ fn words_keep_their_dashes_and_a_body_may_come_from_stdin() {
 fn what_is_not_taken_is_a_failure() {
     let ground = Ground::new();
     ground.worker("w", "stty -echo raw; echo ready; exec sleep 1000").expect("w", "ready");
-    let sent = ground.run(&["send", "w", "hello", "--json"]).fails(1, "did not take the text");
+    let sent = ground.run(&["send", "w", "hello", "--json"]).fails(4, "not typed");
+    assert_eq!((&sent.json()["delivery"], &sent.json()["screen"][0]), (&"not_typed".into(), &"ready".into()));
+    ground.worker("v", "echo ready; exec sleep 1000").expect("v", "ready");
+    let sent = ground.run(&["send", "v", "hello", "--json"]).fails(1, "did not take the text");
     assert_eq!(sent.json()["delivery"], "unseen");
     ground.run(&["key", "w", "Nokey"]).fails(2, "no key \"Nokey\"");
     ground.run(&["key", "w"]).fails(2, "KEY");
@@ -143,7 +146,7 @@ fn a_text_is_pasted_only_where_a_program_takes_pastes_and_a_full_screen_is_named
     let ground = Ground::new();
     let takes = "\\033[?2004h";
     for (id, modes, args, seen, note) in [
-        ("typed", "", &["send", "typed", ":wq", "--json"][..], ": w q \\\\r", "typed as keys"),
+        ("typed", "", &["send", "-n", "typed", ":wq ", "--json"][..], ": w q", "typed as keys"),
         (
             "pasted",
             takes,
@@ -171,4 +174,20 @@ fn a_text_is_pasted_only_where_a_program_takes_pastes_and_a_full_screen_is_named
     assert_eq!((sent.stderr.as_str(), &sent.json()["full_screen"]), ("", &false.into()));
     ground.expect("plain", "got <one>");
     ground.run(&["send", "--keys", "plain", &"x".repeat(201)]).fails(2, "too many for --keys");
+}
+
+/// A permission prompt as agents draw it: keys choose, and Enter confirms the first choice.
+const ASKS: &str = "stty -echo -icanon min 1; printf '\\033[?2004h\\033[?25lRun rm -rf \\033[31mbuild\\033[m?\\r\\n> 1. Yes\\r\\n  2. No'
+    while key=$(dd bs=1 count=1 2>/dev/null | od -An -tx1); do [ \"$key\" = ' 0a' ] && echo ap''proved; done";
+
+#[test]
+fn a_permission_prompt_is_not_confirmed_by_a_text() {
+    let ground = Ground::new();
+    ground.worker("w", ASKS).expect("w", "2. No");
+    let sent = ground.run(&["send", "w", "NO, do not run that"]).fails(4, "not typed");
+    assert!(sent.stderr.contains("Run rm -rf build?\n") && sent.stderr.contains("1. Yes"), "{}", sent.stderr);
+    assert!(!ground.run(&["log", "w"]).ok().stdout.contains("approved"));
+    // Whoever wants to press keys can.
+    ground.run(&["send", "--keys", "w", "y"]).ok();
+    ground.expect("w", "approved");
 }

@@ -1,6 +1,7 @@
 //! Workers and the loop: recipes, proofs, answers that come too late, claims, and what a decider may do.
 
 use looop_core::ledger::entry::Entry;
+use looop_core::model::outcome::Outcome;
 use looop_sim::profile::Profile;
 use looop_sim::waiting::Fifo;
 use serde_json::{Value, json};
@@ -173,6 +174,25 @@ fn a_decider_starts_steers_and_ends_a_worker() {
         .iter()
         .filter(|entry| matches!(entry, Entry::Finished { outcome, .. } if !outcome.is_done()));
     assert_eq!(failed.count(), 0);
+}
+
+#[test]
+fn a_decider_that_types_into_a_dialog_is_told_what_the_screen_shows() {
+    let menu = "stty -echo -icanon min 1; printf '\\033[?2004h\\033[?25lRun it?\\r\\n> 1. Yes\\r\\n  2. No'; \
+                sleep 1000; : {{prompt_file}}";
+    let start = json!({"action": "start_worker", "id": "w", "prompt": "p", "command": menu});
+    let yard = Yard::of(Profile::bare(LOOOP).decider(&start));
+    yard.run(&["beat"]).ok();
+    yard.run(&["expect", "w", "2. No", "--timeout", "300s"]).ok();
+    yard.profile.decide_next(&json!({"action": "steer_session", "id": "w", "input": "no, do not"}));
+    yard.run(&["beat"]).fails(1, "");
+    let mut told = None;
+    for entry in yard.profile.entries() {
+        if let Entry::Finished { outcome: Outcome::Failed { reason, .. }, .. } = entry {
+            told = Some(reason);
+        }
+    }
+    assert!(told.unwrap().ends_with("its screen shows: Run it? | > 1. Yes | 2. No"));
 }
 
 #[test]
