@@ -308,7 +308,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1500))]
+        #![proptest_config(ProptestConfig::with_cases(6 * ProptestConfig::default().cases))]
 
         /// Nobody can tell whether a flood was drawn or skipped.
         #[test]
@@ -335,7 +335,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1500))]
+        #![proptest_config(ProptestConfig::with_cases(6 * ProptestConfig::default().cases))]
 
         /// Nothing that is printed may end the host, and a repaint shows the same.
         #[test]

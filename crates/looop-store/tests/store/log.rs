@@ -185,7 +185,7 @@ fn the_lock_lives_as_long_as_the_log() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 6, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_is_appended_rotated_reopened_and_cut_is_a_prefix(

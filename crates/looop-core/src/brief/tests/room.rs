@@ -80,7 +80,7 @@ fn what_is_left_out_is_counted_and_the_count_fits_too() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(16))]
+    #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 16))]
 
     #[test]
     fn a_brief_keeps_to_its_bytes(

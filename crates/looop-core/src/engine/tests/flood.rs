@@ -165,7 +165,7 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 10, ..ProptestConfig::default() })]
 
     #[test]
     fn no_flood_makes_an_append_or_a_snapshot_that_is_too_large(

@@ -374,7 +374,10 @@ fn is_allowed(world: &World) {
             goals.get(session).map(|goal| in_vain.insert(goal.clone(), 0));
         } else if let Entry::Asked { ask, goal: Some(goal), .. } = entry {
             asks.insert(ask.clone(), goal.clone());
-        } else if let Entry::Answered { ask, .. } | Entry::Dismissed { ask } = entry {
+        } else if let Entry::Answered { ask, .. } | Entry::Dismissed { ask } | Entry::Withdrawn { ask, .. } =
+            entry
+        {
+            // The loop takes its question back when the goal holds after all: what fails after that is another matter.
             asks.get(ask).map(|goal| in_vain.insert(goal.clone(), 0));
         } else if let Entry::Intended { plan, .. } = entry {
             let starts = matches!(plan.act, Act::Worker { .. }) && plan.author != Author::Person;
@@ -405,7 +408,7 @@ fn is_allowed(world: &World) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn whatever_happens_what_must_be_once_is_once(
