@@ -17,6 +17,7 @@ use super::{
     raw::{Raw, bad},
     runner::{Runner, RunnerName},
     settings::{Config, Decider},
+    stamp::Stamp,
     tree::{self, Field, Format, Item, Node},
     warning::Warning,
 };
@@ -44,6 +45,8 @@ pub struct Loaded {
     pub file: Option<PathBuf>,
     /// What is odd without being wrong.
     pub warnings: Vec<Warning>,
+    /// The files as they were right before they were read, where the caller took a stamp of them.
+    pub stamp: Option<Stamp>,
     pub(super) layers: BTreeMap<String, Layer>,
 }
 
@@ -263,7 +266,7 @@ impl Builder {
         if !self.layers.contains_key("active_interval") {
             self.config.active_interval = self.config.interval;
         }
-        Ok(Loaded { config: self.config, file, warnings: self.warnings, layers: self.layers })
+        Ok(Loaded { config: self.config, file, warnings: self.warnings, stamp: None, layers: self.layers })
     }
 }
 

@@ -147,7 +147,7 @@ fn signal_holder(reader: &Reader, keep_workers: bool, silent: Failure) -> Result
 
 /// Ends what a dead holder has left, as the lock holder. Somebody who is faster is asked at the next audit.
 fn end_rest(place: &Place, keep_workers: bool) -> Result<()> {
-    match open(&place.data, any_config(place)?, Manner::of_verb(false))? {
+    match open((&place.data, &place.env), any_config(place)?, Manner::of_verb(false))? {
         Taken::Mine(driver) => driver.request(Request::Down { keep_workers }, &mut |_| {}).map(drop),
         Taken::Held(_) => Ok(()),
     }

@@ -27,9 +27,9 @@ pub(crate) fn forever(place: &Place, manner: Manner, show: &mut Show<'_>) -> Res
     }
     let begun = Instant::now();
     loop {
-        let pid = match open(&place.data, config.clone(), manner)? {
+        let pid = match open((&place.data, &place.env), config.clone(), manner)? {
             Taken::Mine(driver) => {
-                driver.forever((&place.data, &place.env), show)?;
+                driver.forever(&place.data, show)?;
                 return Ok(None);
             }
             Taken::Held(pid) => pid,

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use looop_core::model::name::Name;
 use looop_store::Reader;
 
-use crate::config::{self, Env, Loaded};
+use crate::clock;
+use crate::config::{self, Env, Loaded, Stamp};
 use crate::failure::{Failure, Result};
 use crate::hands::locked::VARIABLE;
 use crate::pulse::open::{config_failure, open_failure};
@@ -51,7 +52,10 @@ impl Place {
 
     /// Loads the configuration; what it warns of goes to stderr.
     pub(crate) fn config(&self) -> Result<Loaded> {
-        config::load(&self.data, &self.env).map_err(|error| config_failure(&error))
+        let stamp = Stamp::of(&self.data, &self.env, clock::now().wall);
+        let mut loaded = config::load(&self.data, &self.env).map_err(|error| config_failure(&error))?;
+        loaded.stamp = Some(stamp);
+        Ok(loaded)
     }
 }
 

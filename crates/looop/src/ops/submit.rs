@@ -30,7 +30,7 @@ pub(crate) fn submit(place: &Place, request: Request, on_line: &mut dyn FnMut(&L
         crate::cli::warn(&warning.to_string());
     }
     loop {
-        let pid = match open(&place.data, config.clone(), Manner::of_verb(heeds_signals))? {
+        let pid = match open((&place.data, &place.env), config.clone(), Manner::of_verb(heeds_signals))? {
             Taken::Mine(driver) => return refused(driver.request(request, on_line)?),
             Taken::Held(pid) => pid,
         };

@@ -23,6 +23,7 @@ use super::ear::Ear;
 use super::guest::Guest;
 use super::inbox::{Message, Said};
 use super::open::Manner;
+use super::settings::Source;
 use crate::clock;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -40,6 +41,8 @@ pub(crate) struct Driver {
     pub(super) log: Log,
     pub(super) engine: Engine,
     pub(super) config: Arc<Config>,
+    /// Where it is read from.
+    pub(super) source: Source,
     pub(super) ear: Ear,
     pub(super) manner: Manner,
     /// Ends batches early.
@@ -331,6 +334,7 @@ impl Driver {
         if let Some(reason) = guest.refusal(&request, self.engine.ledger()) {
             return drop(sender.send(Said::Reply(Box::new(Reply::Refused { reason }))));
         }
+        self.refresh(&request);
         if let Request::Pulse { seen } = request {
             self.curious.push(sender);
             return self.introduce(!seen);

@@ -1,7 +1,6 @@
 //! The life of a lock holder: one request, or the loop until it is ended.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -14,13 +13,11 @@ use super::driver::{Driver, Ending, Halt, halt_failure};
 use super::ear::Heard;
 use super::guest::Guest;
 use super::inbox::{Message, Said};
-use super::open::{lock_file, setup_of};
+use super::open::lock_file;
 use super::show::{Doing, Show};
 use super::signals;
 use crate::clock;
-use crate::config::{self, Env, Loaded};
 use crate::failure::{Failure, Result};
-use crate::hands::sandbox;
 
 /// Beyond so many events of our own messages wait.
 const FEW: usize = 8;
@@ -84,7 +81,7 @@ impl Driver {
     }
 
     /// Runs the loop until it is ended.
-    pub(crate) fn forever(mut self, (data, env): (&Path, &Env), show: &mut Show<'_>) -> Result<()> {
+    pub(crate) fn forever(mut self, data: &Path, show: &mut Show<'_>) -> Result<()> {
         if let Err(error) = self.ear.watch(data) {
             self.deaf(&error.to_string());
         }
@@ -92,7 +89,7 @@ impl Driver {
         self.watcher = Some(watcher);
         self.events.push_back(Event::Began { by_person: self.manner.by_person });
         loop {
-            let turned = self.turn((data, env), show);
+            let turned = self.turn(data, show);
             for line in heard.try_iter() {
                 show.line(&line);
             }
@@ -126,7 +123,7 @@ impl Driver {
 
     /// One turn: one thing that is at hand, or else the next thing that happens. Signals and callers have their turn
     /// between any two of them.
-    fn turn(&mut self, place: (&Path, &Env), show: &mut Show<'_>) -> Step {
+    fn turn(&mut self, data: &Path, show: &mut Show<'_>) -> Step {
         self.give_up_waiting();
         if let Some(event) = self.events.pop_front() {
             if let Some(signal) = self.ear.aside(&self.control)? {
@@ -155,7 +152,7 @@ impl Driver {
         let now = clock::now();
         if let Some(cause) = self.alarm.rings(&now) {
             self.alarm = Alarm::default();
-            return Ok(self.wake(cause, place)?);
+            return Ok(self.wake(cause, data)?);
         }
         self.alarm = self.engine.alarm(&self.cadence(), &now);
         self.release_code(&now);
@@ -172,13 +169,13 @@ impl Driver {
         match self.ear.next(&self.control, &self.alarm, most)? {
             Heard::Message(message) => self.take_in(message),
             Heard::Signal(signal) => self.signalled(signal),
-            Heard::Files(cause) => self.wake(cause, place)?,
+            Heard::Files(cause) => self.wake(cause, data)?,
             Heard::Deaf(error) => {
                 self.deaf(&error);
-                self.wake(Cause::Files, place)?;
+                self.wake(Cause::Files, data)?;
             }
-            Heard::Stepped => self.wake(Cause::Clock, place)?,
-            Heard::Uprooted => self.check_place(place.0)?,
+            Heard::Stepped => self.wake(Cause::Clock, data)?,
+            Heard::Uprooted => self.check_place(data)?,
             Heard::Time => {}
         }
         Ok(())
@@ -227,9 +224,9 @@ impl Driver {
         }
     }
 
-    fn wake(&mut self, cause: Cause, (data, env): (&Path, &Env)) -> Result<()> {
+    fn wake(&mut self, cause: Cause, data: &Path) -> Result<()> {
         self.check_place(data)?;
-        self.reload(data, env);
+        self.reload();
         self.mend_journal();
         self.events.push_back(Event::Woke(cause));
         Ok(())
@@ -288,23 +285,5 @@ impl Driver {
         let ending = self.ending.get_or_insert_with(begin);
         ending.keep_workers &= keep_workers;
         ending
-    }
-
-    /// Takes over a changed configuration. A broken one is said, and the last good one is kept.
-    fn reload(&mut self, data: &Path, env: &Env) {
-        let loaded = config::load(data, env).map_err(|error| error.to_string());
-        let loaded = loaded.and_then(|loaded| sandbox::means(&loaded.config).map(|_| loaded));
-        match loaded {
-            Ok(Loaded { config, .. }) if config != *self.config => {
-                self.engine.configure(setup_of(&config));
-                self.config = Arc::new(config);
-            }
-            Ok(_) => {}
-            Err(error) => {
-                self.warn(&format!("going on with the last good configuration: {error}"));
-                return self.events.push_back(Event::Configured(Some(error)));
-            }
-        }
-        self.events.push_back(Event::Configured(None));
     }
 }

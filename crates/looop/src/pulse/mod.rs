@@ -11,6 +11,7 @@ mod life;
 pub(crate) mod open;
 pub(crate) mod pulse_log;
 mod reopen;
+mod settings;
 pub(crate) mod show;
 mod signals;
 mod timers;

@@ -12,9 +12,10 @@ use looop_store::{LockError, LogError, OpenError, Reader, Writer};
 use super::control::Control;
 use super::driver::Driver;
 use super::ear::Ear;
+use super::settings::Source;
 use super::signals::Signals;
 use crate::clock;
-use crate::config::{Config, ConfigError, Loaded, Sandbox};
+use crate::config::{Config, ConfigError, Env, Loaded, Sandbox};
 use crate::failure::{Failure, Result};
 use crate::hands::brakes::Brakes;
 use crate::hands::sandbox::{self, Means};
@@ -70,7 +71,7 @@ pub(super) fn lock_file(data: &std::path::Path) -> Option<(u64, u64)> {
 }
 
 /// Tries to become the lock holder; recovers what an earlier one left unfinished.
-pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Result<Taken> {
+pub(crate) fn open((data, env): (&std::path::Path, &Env), config: Loaded, manner: Manner) -> Result<Taken> {
     if matches!(config.config.sandbox, Sandbox::Bwrap | Sandbox::Landlock) {
         let hint = "looop doctor tells more; \"auto\" takes what works";
         sandbox::means(&config.config).map_err(|why| Failure::new(why).hint(hint))?;
@@ -85,11 +86,12 @@ pub(crate) fn open(data: &std::path::Path, config: Loaded, manner: Manner) -> Re
         }
         Err(error @ LockError::Unusable { .. }) => return Err(chain(&error)),
     };
-    let driver = take(writer, config, manner)?;
+    let source = Source::new(data, env, config.stamp.clone());
+    let driver = take(writer, (config, source), manner)?;
     Ok(Taken::Mine(Box::new(driver)))
 }
 
-fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
+fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> Result<Driver> {
     let store = |error: looop_store::StoreError| Failure::new(error.text());
     writer.layout().map_err(store)?;
     let (log, ledger, repair) = writer.open_log().map_err(|error| log_failure(&error))?;
@@ -105,6 +107,7 @@ fn take(writer: Writer, config: Loaded, manner: Manner) -> Result<Driver> {
         log,
         engine,
         config: Arc::new(config.config),
+        source,
         ear,
         manner,
         brakes: Brakes::default(),

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use looop_core::ledger::entry::Entry;
-use looop_sim::waiting::{Fifo, finish, within};
+use looop_sim::waiting::{Fifo, HANGS, finish, within};
 
 use super::looping::{Den, IDLE, Looping, TOUCHES};
 
@@ -88,8 +88,11 @@ fn orphan(den: &Den) {
     let child: u32 = here.hear().trim().parse().unwrap();
     let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap();
     let host = status.lines().find_map(|line| line.strip_prefix("PPid:")).unwrap().trim().to_owned();
+    let watched = looop_session::Watched::of(host.parse().unwrap()).unwrap().expect("a host");
     let killed = std::process::Command::new("kill").args(["-9", &host]).status().unwrap();
     assert!(killed.success());
+    // A host that is still dying is no lost one yet.
+    assert!(watched.wait(HANGS).unwrap());
 }
 
 #[test]

@@ -122,6 +122,41 @@ fn a_changed_configuration_takes_effect_and_a_broken_one_does_not() {
 }
 
 #[test]
+fn a_request_right_after_an_edit_of_the_configuration_is_served_with_the_new_one() {
+    let den = Den::new();
+    let named = den.fifo("named");
+    let runner = |name: &str| {
+        let command = format!("echo {name} > '{}'; {IDLE}; : {{{{prompt_file}}}}", named.path().display());
+        format!("[runners.r]\ninteractive = {}\n", Value::from(command))
+    };
+    den.write("config.toml", runner("first"));
+    let looping = den.looped();
+    for round in 0..4 {
+        let (name, id) = (format!("edit-{round}"), format!("w{round}"));
+        den.write("config.toml", runner(&name));
+        den.call(&["worker", "start", &id, "work"]).ok();
+        assert_eq!(named.hear(), format!("{name}\n"));
+    }
+    looping.ends("TERM");
+}
+
+#[test]
+fn a_request_right_after_an_edit_of_the_policy_is_served_with_the_new_one() {
+    let den = Den::new();
+    let looping = den.looped();
+    for round in 0..4 {
+        let message = format!("rule {round}");
+        let rule = format!("[[rule]]\nmove = \"archive_goal\"\nthen = \"deny\"\nmessage = {message:?}\n");
+        den.write("goals/g.md", format!("Round {round}."));
+        den.write("policy.toml", rule);
+        den.decided_by("echo '{\"action\":\"archive_goal\",\"id\":\"g\"}'");
+        let beat = den.call(&["beat", "--json"]).ok().stdout;
+        assert!(beat.contains(&message), "{beat}");
+    }
+    looping.ends("TERM");
+}
+
+#[test]
 fn a_configuration_that_breaks_in_several_ways_is_said_each_time() {
     let den = Den::new();
     let mut looping = den.looped();
