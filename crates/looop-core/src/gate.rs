@@ -200,11 +200,13 @@ impl Why {
                 let name = if decider.is_empty() { "<name>" } else { decider };
                 format!(
                     "{runs} decides in a row reported no cost, so looop cannot keep max_daily_usd; set \
-                     runners.{name}.cost to where the output says the dollars, or to \"free\""
+                     runners.{name}.cost to where the output says the dollars, or to \"free\" (looop beat tries once, \
+                     looop resume goes on)"
                 )
             }
             Self::Limited { until } => {
-                format!("the provider takes no calls until {}", minute_text(*until, &now.zone))
+                let until = minute_text(*until, &now.zone);
+                format!("the provider takes no calls until {until} (looop beat tries now)")
             }
             Self::Flapping { readings } => {
                 format!("only {} changed, which flaps; looking at it every 10m", readings.join(", "))
@@ -268,10 +270,11 @@ pub fn gate(ledger: &Ledger, asking: &Asking<'_>, now: &Now, limits: &Limits) ->
     }
     let forced = forced.filter(|force| asking.changes.is_empty() || *force == Force::Person);
     let shut = chain(ledger, asking, forced.as_ref(), now)
-        .or_else(|| asking.limited.map(|until| Why::Limited { until }))
+        .or_else(|| provider(asking))
         .or_else(|| backoff(ledger, asking, now))
         .or_else(|| decides_per_hour(ledger, now, limits))
-        .or_else(|| flapping(ledger, asking, forced.as_ref(), now, limits));
+        .or_else(|| flapping(ledger, asking, forced.as_ref(), now, limits))
+        .or_else(|| unmetered(ledger, asking, limits));
     if let Some(why) = shut {
         return Verdict::Skip(why);
     }
@@ -291,10 +294,12 @@ pub fn limited(ledger: &Ledger, decider: &str, now: &Now, limits: &Limits) -> Op
     (!over).then_some(limited.until)
 }
 
-/// Whether deciding waits because of failures or a provider's limit: what `resume` ends.
+/// Whether deciding waits because of failures, a provider's limit or missing receipts: what `resume` ends.
 pub fn is_waiting(ledger: &Ledger, deciders: usize, now: &Now, limits: &Limits) -> bool {
     let mut limits_set = ledger.limited.keys().map(|decider| limited(ledger, decider, now, limits));
-    !backoff_left(ledger, deciders, now).is_zero() || limits_set.any(|until| until.is_some())
+    !backoff_left(ledger, deciders, now).is_zero()
+        || limits_set.any(|until| until.is_some())
+        || purse::unmetered(ledger, limits).is_some()
 }
 
 /// Whether deciding is paused now.
@@ -372,6 +377,11 @@ pub fn backoff_left(ledger: &Ledger, deciders: usize, now: &Now) -> Duration {
     now.left(&failures.at, backoff_wait(failures.count / deciders))
 }
 
+fn provider(asking: &Asking<'_>) -> Option<Why> {
+    // Whoever asks for a beat may know that the limit was raised.
+    asking.limited.filter(|_| !asking.by_person).map(|until| Why::Limited { until })
+}
+
 fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
     // Whoever asks for a beat wants to see now whether it works by now.
     let failures = ledger.failures.as_ref().filter(|_| !asking.by_person)?;
@@ -384,6 +394,12 @@ fn backoff(ledger: &Ledger, asking: &Asking<'_>, now: &Now) -> Option<Why> {
         wait_s: wait.as_secs(),
         reason: failures.reason.clone(),
     })
+}
+
+/// Whoever asks for a beat may try once whether costs are reported by now: it counts in full against the cap if not.
+fn unmetered(ledger: &Ledger, asking: &Asking<'_>, limits: &Limits) -> Option<Why> {
+    let counts = asking.fee != Fee::Free && !asking.by_person;
+    counts.then(|| purse::unmetered(ledger, limits)).flatten()
 }
 
 fn decides_per_hour(ledger: &Ledger, now: &Now, limits: &Limits) -> Option<Why> {

@@ -190,9 +190,6 @@ pub fn decide(ledger: &Ledger, limits: &Limits, fee: Fee, now: &Now) -> Result<M
         Fee::Usual => (limits.decide_usd, limits.decide_usd.to_string()),
         Fee::Call(bound) => (bound, format!("up to {}", cents(bound))),
     };
-    if let Some(why) = unmetered(ledger, limits) {
-        return Err(why);
-    }
     let most = limits.decide_usd;
     if most > Micros::ZERO && own > most {
         return Err(poor(format!(
@@ -297,8 +294,9 @@ fn tokens(balance: &Balance, limits: &Limits) -> Result<(), String> {
     }
 }
 
-/// Nothing is decided under a cap after decides that left no receipt, until the configuration changes.
-fn unmetered(ledger: &Ledger, limits: &Limits) -> Option<Why> {
+/// Nothing is decided under a cap after decides that may have cost something and left no receipt, until the
+/// configuration changes or a person resumes deciding.
+pub fn unmetered(ledger: &Ledger, limits: &Limits) -> Option<Why> {
     let found = ledger.unmetered.as_ref().filter(|found| found.config == Some(limits.config))?;
     let stops = limits.daily_usd.is_some() && found.runs >= UNMETERED;
     stops.then(|| Why::Unmetered { runs: found.runs, decider: found.decider.clone() })

@@ -65,7 +65,7 @@ impl Engine {
         }
     }
 
-    /// Ends a pause, or the wait after failures or for a provider.
+    /// Ends a pause, or the wait after failures, for a provider or for receipts.
     fn resume(&mut self, id: RequestId, now: &Now) {
         let waits = is_waiting(&self.ledger, self.setup.paid.len(), now, &self.setup.limits);
         if self.ledger.paused.is_none() && !waits {

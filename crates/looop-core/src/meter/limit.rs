@@ -32,6 +32,7 @@ const WORDS: &[&str] = &[
     "too many requests",
     "quota exceeded",
     "exceeded your current quota",
+    "exhausted your daily quota",
     "quota will reset",
     "exhausted your capacity",
     "resource_exhausted",

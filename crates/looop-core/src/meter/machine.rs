@@ -125,15 +125,20 @@ impl Meter {
         let usage = self.now();
         let bill = self.reader.bill(&self.prices);
         match (&self.spec.cost, self.stated) {
-            (Cost::Line(_), None) => Metered::Unmetered(usage),
-            (Cost::Stream, _) if !bill.any && self.refused.is_sure() => {
+            (Cost::Stream, _) | (Cost::Line(_), None) if !bill.any && self.refused.is_sure() => {
                 let source = self.reader.format().map_or(Source::None, Source::Stream);
                 Metered::Exact(Usage { usd: Some(Pico::default().ceil()), source, ..usage })
             }
+            (Cost::Line(_), None) => Metered::Unmetered(usage),
             (Cost::Stream, _) if !bill.any || bill.unpriced => Metered::Unmetered(usage),
             (Cost::Stream, _) if self.reader.is_open() => Metered::AtLeast(usage),
             (Cost::Stream | Cost::Free, _) | (Cost::Line(_), Some(_)) => Metered::Exact(usage),
         }
+    }
+
+    /// Whether the stream shows that a request may have been made.
+    pub fn may_have_asked(&self) -> bool {
+        self.refused.may_have_asked()
     }
 
     /// How many calls ended without a word on what they used. There may be no end of them: an agent whose answers break

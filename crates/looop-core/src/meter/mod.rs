@@ -28,6 +28,7 @@ mod spec;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod unreached;
 mod usage;
 
 pub use crate::intake::stream::Format;

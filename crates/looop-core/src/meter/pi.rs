@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::bill::{Bill, dollars};
 use super::prices::Prices;
 use super::tokens::Tokens;
+use super::unreached;
 use crate::intake::stream::text;
 
 const USAGE: [&str; 4] = ["input", "cacheRead", "cacheWrite", "output"];
@@ -59,11 +60,12 @@ impl Pi {
     }
 }
 
-/// A message without tokens comes from a refused request, which names its status and costs nothing; else the answer
-/// broke off or the provider does not count.
+/// A message without tokens comes from a request that was refused, which names its status, or reached nobody: both cost
+/// nothing. Else the answer broke off or the provider does not count.
 fn is_unstated(message: &Value) -> bool {
-    let refused = text(message, "/errorMessage").starts_with(['4', '5']);
-    !refused && Tokens::read(&message["usage"], USAGE).is_zero()
+    let error = text(message, "/errorMessage");
+    let unanswered = error.starts_with(['4', '5']) || unreached::says_so(error);
+    !unanswered && Tokens::read(&message["usage"], USAGE).is_zero()
 }
 
 fn bill(message: &Value, prices: &Prices) -> Option<Bill> {

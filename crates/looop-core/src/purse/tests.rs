@@ -165,14 +165,14 @@ fn three_decides_without_a_receipt_stop_the_next_until_the_configuration_changes
         ..Ledger::default()
     };
     let capped = capped(1000, 1);
-    assert!(decide(&ledger(2), &capped, Fee::Usual, &noon()).is_ok());
-    let why = decide(&ledger(3), &capped, Fee::Usual, &noon());
-    assert_eq!(why, Err(Why::Unmetered { runs: 3, decider: "claude".to_owned() }));
-    assert!(why.unwrap_err().text(&noon()).contains("cost"));
-    assert!(decide(&ledger(3), &capped, Fee::Free, &noon()).is_ok(), "a free decider");
-    assert!(decide(&ledger(3), &limits(), Fee::Usual, &noon()).is_ok(), "no cap");
+    assert_eq!(super::unmetered(&ledger(2), &capped), None);
+    let why = super::unmetered(&ledger(3), &capped);
+    assert_eq!(why, Some(Why::Unmetered { runs: 3, decider: "claude".to_owned() }));
+    let text = why.unwrap().text(&noon());
+    assert!(text.contains("runners.claude.cost") && text.contains("looop resume"), "{text}");
+    assert_eq!(super::unmetered(&ledger(3), &limits()), None, "no cap");
     let other = Limits { config: crate::model::digest::Digest::of(b"other"), ..capped };
-    assert!(decide(&ledger(3), &other, Fee::Usual, &noon()).is_ok(), "another configuration");
+    assert_eq!(super::unmetered(&ledger(3), &other), None, "another configuration");
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod missing;
 mod pause;
 mod receipt;
 mod taken;
+mod unasked;
 mod watch;
 
 use std::ffi::{OsStr, OsString};

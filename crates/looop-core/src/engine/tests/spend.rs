@@ -292,7 +292,7 @@ fn a_decider_cannot_change_the_budget_that_a_person_gave() {
 #[test]
 fn three_decides_without_a_receipt_stop_deciding_until_the_configuration_changes() {
     let mut world = World::new(false, &["m"]);
-    world.limit(|limits| limits.daily_usd = Some(cents(1000)));
+    world.limit(|limits| (limits.daily_usd, limits.flap_streak) = (Some(cents(100_000)), 100));
     for run in 0..3 {
         world.news();
         assert_eq!(world.decides(), 1, "{run}");
@@ -305,11 +305,45 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_configuration_changes
         (0, Some(Why::Unmetered { runs: 3, decider: "m".to_owned() }))
     );
     assert_eq!(crate::notice::needs(world.engine.ledger()).len(), 1, "the person is told");
+    world.beat_by_person();
+    assert_eq!(world.decides(), 1, "a person may try");
+    world.ends_decide(|record| record);
+    world.news();
+    assert_eq!(world.decides(), 0, "it tried in vain");
+    let id = world.ask(Request::Resume);
+    assert_eq!(world.reply(id), Some(Reply::Done));
+    for run in 0..3 {
+        world.news();
+        assert_eq!(world.decides(), 1, "{run}, after resume");
+        world.ends_decide(|record| record);
+    }
+    world.news();
+    assert_eq!(world.decides(), 0, "the next three had no receipt either");
     world.limit(|limits| limits.config = Digest::of(b"mended"));
     world.news();
     let receipt = Spend { usd: 0.5, source: "claude".to_owned(), ..Spend::default() };
     world.ends_decide(|record| Record { spend: Some(receipt.clone()), ..record });
     assert_eq!(world.engine.ledger().unmetered, None);
+    world.audit();
+}
+
+#[test]
+fn decides_that_cost_nothing_never_stop_deciding() {
+    let mut world = World::new(false, &["m"]);
+    world.limit(|limits| limits.daily_usd = Some(cents(1000)));
+    let nothing = Spend { source: crate::ledger::entry::NOT_CHARGED.to_owned(), ..Spend::default() };
+    for run in 0..6 {
+        world.news();
+        assert_eq!(world.decides(), 1, "{run}: {:?}", world.why());
+        world.ends_decide(|record| {
+            let failure = Some((FailureKind::Runner, "connection refused".to_owned()));
+            Record { decision: None, failure, spend: Some(nothing.clone()), ..record }
+        });
+        world.news();
+        assert!(matches!(world.why(), Some(Why::Backoff { .. })), "{run}: {:?}", world.why());
+        world.pass(crate::gate::backoff_wait(run + 1));
+    }
+    assert_eq!(crate::purse::balance(world.engine.ledger(), &world.now).settled(), Micros::ZERO);
     world.audit();
 }
 

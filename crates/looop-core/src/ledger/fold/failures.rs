@@ -5,10 +5,11 @@ use crate::model::digest::Digest;
 use crate::model::moves::one_line;
 use crate::time::Stamp;
 
-/// Deciding goes on: a pause is over, and so is the wait after a failure or for a provider.
+/// Deciding goes on: a pause is over, and so is the wait after a failure, for a provider or for receipts.
 pub(super) fn resumed(ledger: &mut Ledger) {
     ledger.paused = None;
     ledger.limited.clear();
+    ledger.unmetered = None;
     if let Some(failures) = &mut ledger.failures {
         failures.resumed = true;
     }

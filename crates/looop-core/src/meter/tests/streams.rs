@@ -201,6 +201,74 @@ fn what_was_refused_costs_nothing_unless_something_was_read() {
     }
 }
 
+/// As the agents print it, from the first request on.
+#[test]
+fn what_reached_nobody_or_was_not_signed_costs_nothing() {
+    let codex = |error: &str| {
+        let started = r#"{"type":"thread.started","thread_id":"t"}"#;
+        let warning = r#"{"type":"item.completed","item":{"type":"error","message":"no metadata"}}"#;
+        let retry = serde_json::json!({"type":"error","message":error});
+        [started, warning, r#"{"type":"turn.started"}"#, &retry.to_string()].join("\n")
+    };
+    let gemini = |error: &str| {
+        let result = serde_json::json!({"type":"result","status":"error","error":{"message":error},"stats":{"total_tokens":0}});
+        format!("{}\n{result}", r#"{"type":"init","session_id":"s","model":"auto"}"#)
+    };
+    let pi = |error: &str| {
+        let usage = serde_json::json!({"input":0,"output":0,"cost":{"total":0}});
+        let message = serde_json::json!({"role":"assistant","content":[],"usage":usage,"stopReason":"error","errorMessage":error});
+        let end = serde_json::json!({"type":"message_end","message":message});
+        format!("{}\n{end}", r#"{"type":"agent_start"}"#)
+    };
+    let opencode = |error: &str| {
+        serde_json::json!({"type":"error","sessionID":"s","error":{"name":"APIError","data":{"message":error}}})
+            .to_string()
+    };
+    let unanswered = [
+        codex("Reconnecting... waiting for network (Connection failed: error sending request)"),
+        codex(
+            "Reconnecting... 2/5 (stream disconnected before completion: Connection refused (os error 111))",
+        ),
+        codex("Missing environment variable: `FAKE_KEY`."),
+        gemini("[API Error: exception TypeError: fetch failed sending request]"),
+        gemini("[API Error: You have exhausted your daily quota on this model.]\nPlease wait"),
+        pi("Connection error."),
+        opencode("Cannot connect to API: Unable to connect. Is the computer able to access the url?"),
+    ];
+    for output in unanswered {
+        let Metered::Exact(usage) = metered(&output) else { panic!("{output}") };
+        assert_eq!(figures(&usage), usd(0, 0, 0, 0), "{output}");
+    }
+    let broke_off = [
+        codex("stream disconnected before completion: stream closed before response.completed"),
+        gemini("[API Error: terminated]"),
+        pi("Stream ended without finish_reason"),
+        opencode("The answer could not be parsed"),
+    ];
+    for output in broke_off {
+        assert_eq!(end(&metered(&output)), Some(Unmetered), "{output}");
+    }
+}
+
+#[test]
+fn a_stream_tells_whether_a_request_may_have_been_made() {
+    let table = [
+        ("", false),
+        (r#"{"type":"session","version":3,"cwd":"/"}"#, false),
+        ("{\"type\":\"session\",\"version\":3,\"cwd\":\"/\"}\n{\"type\":\"agent_start\"}", true),
+        (r#"{"type":"thread.started","thread_id":"t"}"#, false),
+        ("{\"type\":\"thread.started\"}\n{\"type\":\"turn.started\"}", true),
+        (r#"{"type":"system","subtype":"init"}"#, false),
+        (r#"{"type":"init","session_id":"s","model":"m"}"#, true),
+        (r#"{"type":"error","sessionID":"s","error":{}}"#, false),
+        (r#"{"type":"step_start","sessionID":"s"}"#, true),
+        ("unknown option --json", false),
+    ];
+    for (output, asked) in table {
+        assert_eq!(fed(Spec::default(), output).may_have_asked(), asked, "{output}");
+    }
+}
+
 #[test]
 fn calls_that_do_not_say_what_they_used_are_counted() {
     let step =

@@ -7,13 +7,14 @@ use std::time::Duration;
 use looop_core::intake::{catalogue, stream};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::meter::limit::Limited;
-use looop_core::meter::{self, Meter, Metered, Micros};
+use looop_core::meter::{self, Meter, Metered, Micros, Source, Usage};
 use looop_session::{Batch, BatchError, Done, Ended, Job, Keep, News, Order};
 use looop_store::run_folder;
 
 use super::known_model::known_model;
 use super::missing::is_missing;
 use super::taken::{decision_file, taken};
+use super::unasked::is_unasked;
 use super::watch::Watch;
 use super::{Desk, Failed, Receipt, Taken, jitter};
 use crate::clock;
@@ -91,7 +92,10 @@ fn run_once(desk: &Desk<'_>, tick: &Template, attempt: u64, receipt: &mut Receip
     let done = follow(batch, &mut watch);
     watch.finish();
     let metered = watch.meter.clone().finish();
-    let uncharged = done.as_ref().is_ok_and(|done| never_ran(&job, done) || is_plain(desk, tick, &metered));
+    let uncharged = done.as_ref().is_ok_and(|done| {
+        let unasked = || is_unasked(command_of(&job), done, &watch.meter);
+        never_ran(&job, done) || is_plain(desk, tick, &metered) || is_unanswered(&metered) || unasked()
+    });
     if !uncharged {
         receipt.add(metered);
     }
@@ -149,11 +153,21 @@ fn is_plain(desk: &Desk<'_>, tick: &Template, metered: &Metered) -> bool {
     silent && desk.runner.cost == Cost::ByFormat && calls_no_model(tick.as_str())
 }
 
+/// Whether all that an agent asked was refused, or reached nobody.
+fn is_unanswered(metered: &Metered) -> bool {
+    let nothing = |usage: &Usage| usage.usd == Some(Micros::ZERO) && usage.tokens() == 0;
+    matches!(metered, Metered::Exact(usage) if nothing(usage) && usage.source != Source::Free)
+}
+
 /// Whether it is certain that a job's program was never run, so that it cannot have cost anything.
 fn never_ran(job: &Job, done: &Done) -> bool {
-    let command = job.argv.last().and_then(|command| command.to_str()).unwrap_or_default();
     let env = job.env.as_deref().unwrap_or_default();
-    matches!(done.ended, Ended::Spawn(_)) || is_missing(command, (env, &job.cwd), done)
+    matches!(done.ended, Ended::Spawn(_)) || is_missing(command_of(job), (env, &job.cwd), done)
+}
+
+/// The text that the shell is given.
+fn command_of(job: &Job) -> &str {
+    job.argv.last().and_then(|command| command.to_str()).unwrap_or_default()
 }
 
 fn could_not_run(error: &BatchError) -> Failed {

@@ -1,7 +1,7 @@
 //! Calls that cost too much, and calls that are never made.
 
 use looop_core::ledger::entry::Entry;
-use looop_sim::profile::Profile;
+use looop_sim::profile::{Profile, write_program};
 
 use super::desk::{Desk, LOOOP, micros};
 
@@ -64,6 +64,40 @@ fn costs_nothing(profile: &Profile, said: &str) {
 }
 
 const CAPS: &str = "max_daily_usd = 1\nmax_decide_usd = 1";
+
+/// What agents do that cannot ask: the command, what they print and how they end, and what is said of it.
+const UNASKED: &[(&str, &str, &str)] = &[
+    (
+        "pi -p --mode json",
+        r#"echo '{"type":"session","version":3,"cwd":"/"}'; echo 'No API key found for the model.' >&2; exit 1"#,
+        "No API key found",
+    ),
+    ("gemini --output-format stream-json", "echo 'Please set an Auth method' >&2; exit 41", "Auth method"),
+    ("claude -p --output-format stream-json", "echo 'unknown option: --bare' >&2; exit 1", "unknown option"),
+    (
+        "codex exec --json -",
+        r#"echo '{"type":"thread.started"}'; echo '{"type":"turn.started"}'
+           echo '{"type":"turn.failed","error":{"message":"Missing environment variable: `KEY`."}}'; exit 1"#,
+        "Missing environment variable",
+    ),
+    (
+        "opencode run --format json",
+        r#"echo '{"type":"error","sessionID":"s","error":{"data":{"message":"Cannot connect to API"}}}'; exit 1"#,
+        "Cannot connect to API",
+    ),
+];
+
+#[test]
+fn an_agent_that_could_not_ask_does_not_use_up_the_cap() {
+    for (command, script, said) in UNASKED {
+        let profile = Profile::bare(LOOOP);
+        let (program, _) = command.split_once(' ').unwrap();
+        write_program(&profile.outside().join(program), &format!("#!/bin/sh\n{script}\n"));
+        let path = format!("{}:/usr/bin:/bin", profile.outside().display());
+        let config = format!("default = \"m\"\n{CAPS}\n[runners.m]\ntick = \"{command}\"\nretries = 0\n");
+        costs_nothing(&profile.env("PATH", path).config(&config), said);
+    }
+}
 
 #[test]
 fn a_program_that_is_not_there_does_not_use_up_the_cap() {
