@@ -48,6 +48,8 @@ pub(crate) struct Tree {
     /// Changes of `live` that `durable` does not have, oldest first.
     pending: Vec<Step>,
     files: BTreeMap<u64, Inode>,
+    /// When a name of a folder last came or went. A folder that is not here has been as it is from the beginning.
+    folders: BTreeMap<String, i128>,
     clock: i128,
 }
 
@@ -129,6 +131,9 @@ impl Tree {
         });
         self.live.insert(path.to_owned(), node);
         self.durable.insert(path.to_owned(), node);
+        for depth in 0..parts.len() {
+            self.stir(&parts[..depth].join("/"));
+        }
     }
 
     /// Takes a name away with all that is below it, durably.
@@ -142,6 +147,13 @@ impl Tree {
             Step::Add(name, _) | Step::Remove(name) => stays(name),
             Step::Move(from, to) => stays(from) && stays(to),
         });
+        self.stir(parent(path));
+    }
+
+    /// A name of a folder came or went.
+    fn stir(&mut self, folder: &str) {
+        self.clock += 1_000_000;
+        self.folders.insert(folder.to_owned(), self.clock);
     }
 
     fn inode(&mut self, bytes: &[u8], mode: u32) -> u64 {
@@ -164,7 +176,8 @@ impl Tree {
     }
 
     pub(crate) fn meta(&self, path: &str) -> Option<Meta> {
-        let dir = Inode { mode: 0o700, ..Inode::default() }.meta();
+        let stirred = self.folders.get(path).copied().unwrap_or_default();
+        let dir = Inode { mode: 0o700, modified: stirred, changed: stirred, ..Inode::default() }.meta();
         match self.live.get(path) {
             _ if path.is_empty() => Some(Meta { kind: Kind::Dir, ..dir }),
             None => None,
@@ -263,6 +276,11 @@ impl Tree {
             return Err(io::ErrorKind::NotFound.into());
         }
         take(&mut self.live, &step);
+        let (Step::Add(path, _) | Step::Remove(path) | Step::Move(path, _)) = &step;
+        self.stir(parent(path));
+        if let Step::Move(_, path) = &step {
+            self.stir(parent(path));
+        }
         self.pending.push(step);
         Ok(())
     }
@@ -282,6 +300,7 @@ impl Tree {
             durable: self.durable.clone(),
             pending: self.pending.clone(),
             files: numbers.filter_map(file).collect(),
+            folders: self.folders.clone(),
             clock: self.clock,
         }
     }
@@ -298,7 +317,10 @@ impl Tree {
             (*number, Inode { synced: data.clone(), data, lost: None, ..file.clone() })
         };
         let files = self.files.iter().map(left).collect();
-        Self { live: names.clone(), durable: names, pending: Vec::new(), files, clock: self.clock }
+        // What a folder held before may be there again: its time is another one in any case.
+        let folders = self.folders.keys().map(|folder| (folder.clone(), self.clock + 1_000_000)).collect();
+        let clock = self.clock + 1_000_000;
+        Self { live: names.clone(), durable: names, pending: Vec::new(), files, folders, clock }
     }
 }
 

@@ -81,17 +81,13 @@ pub struct SnapshotCache {
     folder: Option<Meta>,
 }
 
-/// The folder must have been left alone for this long before it was looked at, or a later change could show the same
-/// times.
-const SETTLED_NS: i128 = 1_000_000_000;
-
 /// One pass over all snapshots.
 #[derive(Debug)]
 pub struct Snapshots<'a> {
     writer: &'a Writer,
     cache: &'a mut SnapshotCache,
     changed: bool,
-    now_ns: i128,
+    wall: i64,
 }
 
 impl Writer {
@@ -103,7 +99,7 @@ impl Writer {
         if changed {
             *cache = SnapshotCache::default();
         }
-        Snapshots { writer: self, cache, changed, now_ns: i128::from(wall) * 1_000_000 }
+        Snapshots { writer: self, cache, changed, wall }
     }
 }
 
@@ -131,8 +127,7 @@ impl Snapshots<'_> {
         self.cache.written.retain(|name, _| names.contains(name));
         self.cache.names = names;
         let folder = self.writer.disk().stat(FOLDER).value();
-        let settled = |meta: &Meta| self.now_ns - meta.changed.max(meta.modified) >= SETTLED_NS;
-        self.cache.folder = folder.filter(settled);
+        self.cache.folder = folder.filter(|meta| meta.is_settled(self.wall));
         Ok(())
     }
 }

@@ -46,6 +46,9 @@ impl Kind {
     }
 }
 
+/// Times of a file that are older than this are not shown again by a later change.
+const SETTLED_NS: i128 = 1_000_000_000;
+
 /// What is known of a file without reading it. Two equal values mean that the file is unchanged, as long as both were
 /// taken well after its last change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,12 @@ impl Meta {
     /// Last change of the content, in milliseconds since the epoch.
     pub fn modified_ms(&self) -> i64 {
         i64::try_from(self.modified / 1_000_000).unwrap_or(0)
+    }
+
+    /// Whether it had been left alone for so long at a moment in milliseconds since the epoch that any later change shows
+    /// other times, however coarse the clock of the file system is.
+    pub fn is_settled(&self, wall: i64) -> bool {
+        i128::from(wall) * 1_000_000 - self.changed.max(self.modified) >= SETTLED_NS
     }
 
     /// Whether anybody may execute it.

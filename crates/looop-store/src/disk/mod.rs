@@ -6,6 +6,7 @@ mod call;
 mod durable;
 mod files;
 mod kinds;
+mod listings;
 mod resolve;
 mod stored;
 
@@ -14,4 +15,5 @@ pub use durable::{TEMP_PREFIX, durable_write, has_temps, sweep_temps, write_new}
 pub(crate) use durable::{Temp, is_taken, join, parent, quick_write};
 pub use files::Files;
 pub use kinds::{Content, Kind, Listed, Meta, Tail, our_uid};
+pub(crate) use listings::{Listings, sorted};
 pub use stored::Stored;

@@ -1,19 +1,18 @@
 //! What was read before and has not changed since.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use looop_core::model::digest::Digest;
 
 use crate::dir::{Reader, Unsafe};
-use crate::disk::{Links, Meta, Stored};
+use crate::disk::{Links, Listed, Listings, Meta, Stored};
 
-/// A file must have been left alone for this long before it was read, or a later change could show the same times.
-const SETTLED_NS: i128 = 1_000_000_000;
-
-/// Files of the last scans, kept by whoever scans again and again. An empty one is always right.
+/// Files and folders of the last scans, kept by whoever scans again and again. An empty one is always right.
 #[derive(Debug, Default)]
 pub struct DocsCache {
     files: HashMap<String, Cached>,
+    folders: Listings,
     round: u64,
 }
 
@@ -36,14 +35,19 @@ pub(super) struct Whole {
 pub(super) struct Pass<'a> {
     pub(super) reader: &'a Reader,
     cache: &'a mut DocsCache,
-    now_ns: i128,
+    wall: i64,
 }
 
 impl<'a> Pass<'a> {
     /// Begins a scan at a moment in milliseconds since the epoch.
     pub(super) fn begin(reader: &'a Reader, cache: &'a mut DocsCache, wall: i64) -> Self {
         cache.round += 1;
-        Self { reader, cache, now_ns: i128::from(wall) * 1_000_000 }
+        Self { reader, cache, wall }
+    }
+
+    /// The names in a folder, sorted.
+    pub(super) fn list(&mut self, dir: &str) -> Stored<Arc<[Listed]>> {
+        self.cache.folders.list(self.reader.disk(), dir, self.wall)
     }
 
     /// Reads a file that must belong to us and be writable by nobody else, or takes it from the cache.
@@ -77,8 +81,7 @@ impl<'a> Pass<'a> {
     }
 
     fn keep(&mut self, path: &str, whole: &Whole) {
-        let settled = self.now_ns - whole.meta.changed.max(whole.meta.modified) >= SETTLED_NS;
-        if settled {
+        if whole.meta.is_settled(self.wall) {
             let cached = Cached { meta: whole.meta, file: whole.clone(), round: self.cache.round };
             self.cache.files.insert(path.to_owned(), cached);
         } else {

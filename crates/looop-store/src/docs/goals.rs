@@ -10,7 +10,8 @@ use crate::dir::TEXT_LIMIT;
 
 pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
     let mut bytes = 0;
-    for entry in within(pass, "goals", (".md", GOALS), (&mut scan.odd, &mut scan.broken)) {
+    let goals = listed(pass, "goals", &mut scan.broken);
+    for entry in within(&goals, "goals", (".md", GOALS), &mut scan.odd) {
         let name = entry.name.to_string_lossy();
         let Some(id) = name.strip_suffix(".md") else { continue };
         if !is_name(id) {
@@ -31,7 +32,7 @@ pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
             scan.docs.goals.insert(id.to_owned(), found);
         }
     }
-    for entry in listed(pass, "goals/archive", &mut scan.broken) {
+    for entry in listed(pass, "goals/archive", &mut scan.broken).iter() {
         if let Some(stem) = entry.name.to_str().and_then(|name| name.strip_suffix(".md")) {
             scan.docs.archive.push(stem.to_owned());
         }

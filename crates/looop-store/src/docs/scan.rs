@@ -1,6 +1,7 @@
 //! One pass over the policy files.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use looop_core::bounds::ODD;
 use looop_core::world::observation::{Doc, Docs};
@@ -40,30 +41,29 @@ impl Reader {
     }
 }
 
-/// A folder's names; a folder that is absent is empty, one that cannot be listed is reported.
-pub(super) fn listed(pass: &Pass<'_>, dir: &str, broken: &mut Vec<String>) -> Vec<Listed> {
-    match pass.reader.disk().list(dir).known(dir) {
+/// A folder's names, sorted; a folder that is absent is empty, one that cannot be listed is reported.
+pub(super) fn listed(pass: &mut Pass<'_>, dir: &str, broken: &mut Vec<String>) -> Arc<[Listed]> {
+    match pass.list(dir).known(dir) {
         Ok(listed) => listed.unwrap_or_default(),
         Err(error) => {
             broken.push(error);
-            Vec::new()
+            Arc::default()
         }
     }
 }
 
 /// What a folder holds that can be looked at, in the order of the names. What is beyond the bound is said.
-pub(super) fn within(
-    pass: &Pass<'_>,
+pub(super) fn within<'l>(
+    listed: &'l [Listed],
     dir: &str,
     (end, most): (&str, usize),
-    (odd, broken): (&mut Vec<String>, &mut Vec<String>),
-) -> Vec<Listed> {
-    let mut all = listed(pass, dir, broken);
-    all.retain(|entry| {
+    odd: &mut Vec<String>,
+) -> Vec<&'l Listed> {
+    let usable = |entry: &&Listed| {
         let name = entry.name.as_encoded_bytes();
         name.ends_with(end.as_bytes()) && !name.starts_with(b".")
-    });
-    all.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    };
+    let mut all: Vec<&Listed> = listed.iter().filter(usable).collect();
     if all.len() > most {
         odd.push(format!("{dir}/: {} files beyond the first {most} are not looked at", all.len() - most));
         all.truncate(most);

@@ -8,7 +8,7 @@ use looop_core::world::observation::ScheduleDoc;
 use serde::Deserialize;
 
 use super::cache::Pass;
-use super::scan::{Scan, shortened, within};
+use super::scan::{Scan, listed, shortened, within};
 use crate::dir::TEXT_LIMIT;
 
 /// Shortest time between two occurrences.
@@ -35,7 +35,8 @@ pub fn zone(name: &str) -> Option<TimeZone> {
 }
 
 pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
-    for entry in within(pass, "schedules", (".json", SCHEDULES), (&mut scan.odd, &mut scan.broken)) {
+    let listed = listed(pass, "schedules", &mut scan.broken);
+    for entry in within(&listed, "schedules", (".json", SCHEDULES), &mut scan.odd) {
         let file = entry.name.to_string_lossy();
         let Some(name) = file.strip_suffix(".json") else { continue };
         if !is_name(name) {

@@ -5,7 +5,7 @@ use looop_core::model::name::{is_name, shown};
 use looop_core::world::observation::SensorFile;
 
 use super::cache::Pass;
-use super::scan::{Scan, within};
+use super::scan::{Scan, listed, within};
 use crate::dir::STATE_LIMIT;
 use crate::disk::{Kind, Stored};
 
@@ -29,7 +29,8 @@ pub struct Sensor {
 
 /// The stem is the name without its last extension, so that `write_sensor a.b`, which writes `a.b.sh`, is found again.
 pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
-    for entry in within(pass, "sensors", ("", SENSORS), (&mut scan.odd, &mut scan.broken)) {
+    let listed = listed(pass, "sensors", &mut scan.broken);
+    for entry in within(&listed, "sensors", ("", SENSORS), &mut scan.odd) {
         let name = entry.name.to_string_lossy();
         if LEFTOVERS.iter().any(|end| name.ends_with(end)) {
             continue;

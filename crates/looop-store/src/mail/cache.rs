@@ -2,10 +2,10 @@
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::forms::Found;
-use crate::disk::Meta;
+use crate::disk::{Disk, Listed, Listings, Meta, Stored};
 
 /// Letters by path. The folder of a path says of which type its letter is.
 type Known = HashMap<String, Kept>;
@@ -19,15 +19,21 @@ struct Kept {
     settled: bool,
 }
 
-/// Whole letters by path.
+/// Whole letters by path, and the folders that they are in.
 #[derive(Default)]
 pub(crate) struct LetterCache {
     letters: Mutex<Known>,
+    folders: Mutex<Listings>,
 }
 
 impl LetterCache {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names in a folder, sorted, at a moment in milliseconds since the epoch.
+    pub(super) fn list(&self, disk: &dyn Disk, folder: &str, wall: i64) -> Stored<Arc<[Listed]>> {
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner).list(disk, folder, wall)
     }
 
     /// Whether it is worth to look at a file without reading it.

@@ -172,7 +172,7 @@ impl Writer {
     /// versions stay where they are until somebody wants them.
     pub fn reap_claims(&self, alive: &dyn Fn(&str) -> bool, wall: i64) -> Result<Vec<Claim>, SettleError> {
         let mut reaped = Vec::new();
-        for (name, found) in self.all(CLAIMS, forms::claim, &mut Vec::new()) {
+        for (name, found) in self.all((CLAIMS, None), forms::claim, &mut Vec::new()) {
             if found.older || alive(&found.letter.session) {
                 continue;
             }

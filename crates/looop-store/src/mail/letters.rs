@@ -1,6 +1,7 @@
 //! Reading all letters that wait.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use looop_core::bounds::{LETTERS, LETTERS_TOTAL};
 use looop_core::model::letter::Answer;
@@ -10,7 +11,7 @@ use looop_core::world::observation::Letters;
 use super::forms::{self, Found, Parse};
 use super::settle::{ANSWER_KIND, SETTLED, letter_path};
 use crate::dir::{Reader, TEXT_LIMIT};
-use crate::disk::{Links, Stored};
+use crate::disk::{Links, Stored, sorted};
 
 pub(super) const ASKS: &str = "asks";
 pub(super) const ANSWERS: &str = "answers";
@@ -22,28 +23,44 @@ impl Reader {
     /// Every letter that waits, and what is in their folders and is none. An older looop left answered asks where they
     /// were; a pair that it wrote is history and not listed. An answer without its ask is listed: settle it.
     pub fn letters(&self) -> Letters {
-        let mut letters = self.asks();
+        self.letters_listed(None)
+    }
+
+    /// The same at a moment in milliseconds since the epoch, for who looks again and again: a folder that has not changed
+    /// since an earlier look is not listed again.
+    pub fn letters_at(&self, wall: i64) -> Letters {
+        self.letters_listed(Some(wall))
+    }
+
+    fn letters_listed(&self, wall: Option<i64>) -> Letters {
+        let mut letters = self.asks_listed(wall);
         let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
-        letters.claims = self.all(CLAIMS, forms::claim, &mut letters.broken).into_iter().map(plain).collect();
+        letters.claims =
+            self.all((CLAIMS, wall), forms::claim, &mut letters.broken).into_iter().map(plain).collect();
         let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
-        letters.tells = self.all(TELLS, forms::tell, &mut letters.broken).into_iter().map(plain).collect();
+        letters.tells =
+            self.all((TELLS, wall), forms::tell, &mut letters.broken).into_iter().map(plain).collect();
         let plain = |(stem, found): (String, Found<_>)| (stem, found.letter);
         letters.expenses =
-            self.all(SPEND, forms::expense, &mut letters.broken).into_iter().map(plain).collect();
+            self.all((SPEND, wall), forms::expense, &mut letters.broken).into_iter().map(plain).collect();
         letters
     }
 
     /// The same, asks and answers only.
     pub fn asks(&self) -> Letters {
+        self.asks_listed(None)
+    }
+
+    fn asks_listed(&self, wall: Option<i64>) -> Letters {
         let mut letters = Letters::default();
         let mut older_asks = BTreeSet::new();
-        for (stem, Found { letter, older }) in self.all(ASKS, forms::ask, &mut letters.broken) {
+        for (stem, Found { letter, older }) in self.all((ASKS, wall), forms::ask, &mut letters.broken) {
             if older {
                 older_asks.insert(stem.clone());
             }
             letters.asks.insert(stem, letter);
         }
-        for (stem, Found { letter, older }) in self.all(ANSWERS, forms::answer, &mut letters.broken) {
+        for (stem, Found { letter, older }) in self.all((ANSWERS, wall), forms::answer, &mut letters.broken) {
             if older && older_asks.contains(&stem) {
                 letters.asks.remove(&stem);
             } else if !older || letters.asks.contains_key(&stem) {
@@ -76,14 +93,15 @@ impl Reader {
     }
 
     /// The letters of a folder by their stems; the errors name the files. Of more than can be looked at, the folder
-    /// itself is among the errors: what is not seen there is not gone.
+    /// itself is among the errors: what is not seen there is not gone. With a moment, a folder that has not changed since
+    /// an earlier look is not listed again.
     pub(super) fn all<T: Clone + Send + 'static>(
         &self,
-        folder: &str,
+        (folder, wall): (&str, Option<i64>),
         parse: Parse<T>,
         broken: &mut Vec<(String, String)>,
     ) -> BTreeMap<String, Found<T>> {
-        let stems = self.stems(folder, broken);
+        let stems = self.stems((folder, wall), broken);
         let found = stems.len();
         let mut all = BTreeMap::new();
         let (mut paths, mut bytes) = (HashSet::new(), 0);
@@ -160,16 +178,20 @@ impl Reader {
     }
 
     /// The stems of a folder's letters, sorted.
-    fn stems(&self, folder: &str, broken: &mut Vec<(String, String)>) -> Vec<String> {
-        let listed = match self.disk().list(folder).known(folder) {
+    fn stems(&self, (folder, wall): (&str, Option<i64>), broken: &mut Vec<(String, String)>) -> Vec<String> {
+        let listed = match wall {
+            Some(wall) => self.letter_cache().list(self.disk(), folder, wall),
+            None => sorted(self.disk(), folder),
+        };
+        let listed = match listed.known(folder) {
             Ok(listed) => listed.unwrap_or_default(),
             Err(error) => {
                 broken.push((folder.to_owned(), error));
-                Vec::new()
+                Arc::default()
             }
         };
         let mut stems = Vec::new();
-        for entry in listed {
+        for entry in listed.iter() {
             let name = entry.name.to_string_lossy();
             let Some(stem) = name.strip_suffix(".json").filter(|_| !name.starts_with('.')) else { continue };
             if is_name(stem) {

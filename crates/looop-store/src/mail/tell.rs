@@ -124,7 +124,7 @@ impl Writer {
     /// Puts away what was told to sessions that do not live, and says what it was: nobody will hear it.
     pub fn reap_tells(&self, alive: &dyn Fn(&str) -> bool, wall: i64) -> Result<Vec<Tell>, SettleError> {
         let mut reaped = Vec::new();
-        for (stem, found) in self.all(TELLS, forms::tell, &mut Vec::new()) {
+        for (stem, found) in self.all((TELLS, None), forms::tell, &mut Vec::new()) {
             if found.older || alive(&found.letter.to) {
                 continue;
             }

@@ -125,3 +125,91 @@ fn an_edit_that_keeps_size_and_time_is_seen() {
         .unwrap();
     assert_eq!(reader.scan(&mut cache, LATER).docs.goals["a"], Doc::of("two"));
 }
+
+/// Returns once a change in a folder would show another time than the folder has now, by the clock of its file system.
+fn let_its_clock_move(profile: &Profile, folder: &str) {
+    use std::os::unix::fs::MetadataExt;
+    let changed = |path: &str| {
+        let meta = std::fs::metadata(profile.path(path)).unwrap();
+        (meta.ctime(), meta.ctime_nsec())
+    };
+    loop {
+        profile.write("probe", "");
+        if changed("probe") > changed(folder) {
+            return;
+        }
+    }
+}
+
+#[test]
+fn every_change_of_names_in_a_folder_is_seen() {
+    use std::os::unix::fs::symlink;
+    let profile = Profile::new();
+    for goal in ["a", "b", "c"] {
+        profile.write(&format!("goals/{goal}.md"), goal);
+    }
+    profile.write("outside.md", "outside");
+    let at = |path: &str| profile.path(path);
+    let changes: [(&str, &dyn Fn() -> std::io::Result<()>); 12] = [
+        ("nothing", &|| Ok(())),
+        ("renamed", &|| std::fs::rename(at("goals/a.md"), at("goals/d.md"))),
+        ("replaced by another", &|| std::fs::rename(at("goals/b.md"), at("goals/c.md"))),
+        ("moved away", &|| std::fs::rename(at("goals/d.md"), at("goals/archive/d.md"))),
+        ("moved in", &|| std::fs::rename(at("outside.md"), at("goals/outside.md"))),
+        ("linked", &|| std::fs::hard_link(at("goals/outside.md"), at("goals/linked.md"))),
+        ("a link", &|| symlink("linked.md", at("goals/soft.md"))),
+        ("removed", &|| std::fs::remove_file(at("goals/outside.md"))),
+        ("a folder", &|| std::fs::create_dir(at("goals/folder.md"))),
+        ("the folder moved away", &|| std::fs::rename(at("goals"), at("before"))),
+        ("another folder", &|| std::fs::create_dir(at("goals"))),
+        ("the folder came back", &|| {
+            std::fs::remove_dir(at("goals"))?;
+            std::fs::rename(at("before"), at("goals"))
+        }),
+    ];
+    let reader = profile.reader();
+    let mut cache = DocsCache::default();
+    for (what, change) in changes {
+        // Twice, so that the second comes from what the first has kept.
+        for _ in 0..2 {
+            reader.scan(&mut cache, LATER);
+        }
+        for folder in ["goals", "goals/archive"].into_iter().filter(|folder| at(folder).exists()) {
+            let_its_clock_move(&profile, folder);
+        }
+        change().unwrap();
+        let (kept, fresh) = (reader.scan(&mut cache, LATER), reader.scan(&mut DocsCache::default(), LATER));
+        assert_eq!(kept.docs, fresh.docs, "{what}");
+        assert_eq!(kept.broken, fresh.broken, "{what}");
+    }
+}
+
+#[test]
+fn a_folder_that_is_as_it_was_is_not_listed_again() {
+    use looop_sim::disk::MemDisk;
+    use std::sync::Arc;
+    let disk = MemDisk::new();
+    for path in ["goals/a.md", "goals/archive/old.md", "sensors/s.sh", "schedules/x.json", "asks/.lock"] {
+        disk.put(path, b"");
+    }
+    let reader = looop_store::Reader::on(Arc::new(disk.clone()), std::path::Path::new("/p")).unwrap();
+    let mut cache = DocsCache::default();
+    let mut look = |wall: i64| {
+        let before = disk.calls().len();
+        reader.scan(&mut cache, wall);
+        reader.letters_at(wall);
+        disk.calls()[before..].iter().filter(|call| call.starts_with("list ")).cloned().collect::<Vec<_>>()
+    };
+    // A folder that changed within the last second may change again without its times showing it.
+    assert_eq!(look(0).len(), 9);
+    assert_eq!(look(0).len(), 9);
+    assert_eq!(look(LATER).len(), 9);
+    // One that is not there has no times.
+    let absent = ["list answers", "list claims", "list tells", "list spend"];
+    assert_eq!(look(LATER), absent);
+    disk.put("goals/b.md", b"");
+    assert_eq!(look(LATER), [&["list goals"][..], &absent].concat());
+    disk.put("asks/w-1.json", b"{}");
+    assert_eq!(look(LATER), [&["list asks"][..], &absent].concat());
+    assert_eq!(look(LATER), absent);
+}

@@ -127,7 +127,7 @@ impl Pass {
         let now = clock::now();
         let scan = reader.scan(cache, now.wall);
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
-        let seen = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
+        let seen = observation((reader, now.wall), (scan.docs, scan.odd, scan.broken), fleet, open);
         let seen = Observation { scope, secret, early: open.early, ..seen };
         let copies = outputs::is_pending(reader.root());
         let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), copies, now };
@@ -275,8 +275,9 @@ impl Sensed {
             Err(failure) => return Looked { scope, seen: Err(failure), renewed },
         };
         if !still {
-            let scan = reader.scan(cache, clock::now().wall);
-            let fresh = observation(reader, (scan.docs, scan.odd, scan.broken), fleet, open);
+            let wall = clock::now().wall;
+            let scan = reader.scan(cache, wall);
+            let fresh = observation((reader, wall), (scan.docs, scan.odd, scan.broken), fleet, open);
             seen = carried(seen, fresh);
         }
         seen.spends = metered.unwrap_or_default().spends;
@@ -326,20 +327,20 @@ fn carried(before: Observation, now: Observation) -> Observation {
 
 /// Files, letters and workers as an observation.
 fn observation(
-    reader: &Reader,
+    (reader, wall): (&Reader, i64),
     (docs, unusable, broken): (Docs, Vec<String>, Vec<String>),
     fleet: Fleet,
     open: &Open,
 ) -> Observation {
-    let letters = letters(reader, &open.asks);
+    let letters = letters((reader, wall), &open.asks);
     let (waiting, unfetched, proposals) = (letters.waiting(), letters.unfetched(), letters.proposals());
     let docs = Docs { fleet, waiting, unfetched, proposals, ..docs };
     Observation { docs, letters, unusable, broken, ..Observation::default() }
 }
 
 /// All letters, and what became of asks that wait and whose letters are gone.
-fn letters(reader: &Reader, asks: &[String]) -> Letters {
-    let mut letters = reader.letters();
+fn letters((reader, wall): (&Reader, i64), asks: &[String]) -> Letters {
+    let mut letters = reader.letters_at(wall);
     let gone =
         asks.iter().filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
     let collected = gone.filter_map(|ask| Some((ask.clone(), reader.settled_answer(ask).value()?)));
