@@ -173,7 +173,7 @@ def lists_and_beats(bench, id, many, trio, goals, most=3, patience=120):
         Row(id, f"{many}: a beat, more than with none", "ms", extra, middle(beats, "peer"), None, goals[1]),
     ]
     if not bench.smoke or id == "S8":
-        inside = [loops.in_loop(bench.looop, yard.data, bench.seconds(5), **yards.MANY)[0] for yard in (ours, none)]
+        inside = [loops.in_loop(bench.looop, yard.data, bench.seconds(5), **yards.MANY) for yard in (ours, none)]
         rows.append(Row(id, f"{many}: a beat inside the loop, processor", "ms", inside[0], None, inside[1], "limit: of none"))
     return rows
 
