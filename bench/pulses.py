@@ -197,6 +197,8 @@ def at_rest(bench):
     seconds, beat = (2, 0) if bench.smoke else (55, 10)
     pulse = ours(bench, "s12-ours", decides=False)
     other = peer(bench, "s12-peer") if bench.peer and not bench.smoke else None
+    # A second after the last message the loop releases the code that it used.
+    time.sleep(1)
     ticks, spent, switches = idles(pulse.process.pid, seconds)
     with_beat = idles(pulse.process.pid, beat) if beat else None
     theirs = idles(other.process.pid, 60) if other else (None, None, None)

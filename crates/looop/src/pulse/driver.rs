@@ -23,6 +23,7 @@ use super::ear::Ear;
 use super::guest::Guest;
 use super::inbox::{Message, Said};
 use super::open::Manner;
+use super::release::Release;
 use super::settings::Source;
 use crate::clock;
 use crate::config::Config;
@@ -107,8 +108,8 @@ pub(crate) struct Driver {
     pub(super) ending: Option<Ending>,
     /// When the first of two interrupts came, by the boot-time clock.
     pub(super) interrupted: Option<u64>,
-    /// When code was last released, by the boot-time clock.
-    pub(super) released: Option<u64>,
+    /// What is to be released at the next long rest.
+    pub(super) release: Release,
     /// Whether a spinner stands on the terminal's line.
     pub(super) spins: bool,
     /// Which lock file is ours.

@@ -34,6 +34,8 @@ pub(super) enum Heard {
     Deaf(String),
     /// The profile is not where it was.
     Uprooted,
+    /// Somebody was let in. What they want comes as a message.
+    Caller,
     /// The alarm may ring.
     Time,
     /// The clock was set.
@@ -112,10 +114,15 @@ impl Ear {
             let until = Some(until.unwrap_or(now + GLANCE).min(now + GLANCE));
             let ready = self.wait(control, until.map(|until| until.saturating_sub(now))).map_err(failed)?;
             self.polled = clock::up();
+            let mut called = false;
             for source in ready {
+                called |= matches!(source, Source::Door);
                 if let Some(heard) = self.serve(source, control) {
                     return Ok(heard);
                 }
+            }
+            if called {
+                return Ok(Heard::Caller);
             }
             #[cfg(not(target_os = "linux"))]
             if alarm.rings(&clock::now()).is_some() {

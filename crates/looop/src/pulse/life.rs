@@ -14,6 +14,7 @@ use super::ear::Heard;
 use super::guest::Guest;
 use super::inbox::{Message, Said};
 use super::open::lock_file;
+use super::release::AtRest;
 use super::show::{Doing, Show};
 use super::signals;
 use crate::clock;
@@ -29,8 +30,6 @@ const END: u64 = 5000;
 const PEEK: u64 = 2000;
 /// A rest of so many milliseconds is worth releasing code for.
 const LONG_REST: i64 = 10_000;
-/// Between two releases of code lie at least so many milliseconds.
-const RELEASE_GAP: u64 = 1000;
 
 type Step = std::result::Result<(), Halt>;
 
@@ -75,7 +74,12 @@ impl Driver {
             match self.ear.next(&self.control, &Alarm::default(), None)? {
                 Heard::Message(message) => self.receive(message).map_err(halt_failure)?,
                 Heard::Signal(signal) => self.stop(signals::name(signal), true),
-                Heard::Files(_) | Heard::Deaf(_) | Heard::Uprooted | Heard::Time | Heard::Stepped => {}
+                Heard::Files(_)
+                | Heard::Deaf(_)
+                | Heard::Uprooted
+                | Heard::Caller
+                | Heard::Time
+                | Heard::Stepped => {}
             }
         }
     }
@@ -155,7 +159,7 @@ impl Driver {
             return Ok(self.wake(cause, data)?);
         }
         self.alarm = self.engine.alarm(&self.cadence(), &now);
-        self.release_code(&now);
+        let unreleased = self.release_code(&now);
         if !self.ear.hears_files() {
             self.peek(now.up);
         }
@@ -165,8 +169,12 @@ impl Driver {
         let postponed =
             self.postponed.iter().map(|(due, _)| Duration::from_millis(due.saturating_sub(now.up)));
         let chosen = self.interrupted.map(|at| Duration::from_millis((at + TWICE).saturating_sub(now.up)));
-        let most = most.chain(postponed).chain(chosen).min();
-        match self.ear.next(&self.control, &self.alarm, most)? {
+        let most = most.chain(postponed).chain(chosen).chain(unreleased).min();
+        let heard = self.ear.next(&self.control, &self.alarm, most)?;
+        if matches!(heard, Heard::Message(_) | Heard::Caller | Heard::Signal(_)) {
+            self.release.talk(clock::up());
+        }
+        match heard {
             Heard::Message(message) => self.take_in(message),
             Heard::Signal(signal) => self.signalled(signal),
             Heard::Files(cause) => self.wake(cause, data)?,
@@ -176,23 +184,25 @@ impl Driver {
             }
             Heard::Stepped => self.wake(Cause::Clock, data)?,
             Heard::Uprooted => self.check_place(data)?,
-            Heard::Time => {}
+            Heard::Caller | Heard::Time => {}
         }
         Ok(())
     }
 
-    /// Releases the code that the last look needed where the next one is far away: it comes back from the file when it
-    /// runs, and until then the loop takes less memory.
-    fn release_code(&mut self, now: &Now) {
+    /// Releases the code that was needed where the next look is far away: it comes back from the file when it runs, and
+    /// until then the loop takes less memory. Gives how long to wait at most where it is too early for that.
+    fn release_code(&mut self, now: &Now) -> Option<Duration> {
         let rests = self.engine.looked() > 0 && self.engine.is_idle();
-        let lately = self.released.is_some_and(|at| now.up.saturating_sub(at) < RELEASE_GAP);
-        if rests
-            && !lately
-            && self.alarm.next(now).is_none_or(|next| next.at.saturating_sub(now.wall) >= LONG_REST)
-        {
-            self.released = Some(now.up);
-            looop_session::let_go_of_code();
+        let long = self.alarm.next(now).is_none_or(|next| next.at.saturating_sub(now.wall) >= LONG_REST);
+        if !(rests && long) {
+            return None;
         }
+        match self.release.rest(now.up) {
+            AtRest::Release => looop_session::let_go_of_code(),
+            AtRest::Within(left) => return Some(left),
+            AtRest::Nothing => {}
+        }
+        None
     }
 
     /// What is left of the time in which everything must have ended, if the loop is ending.
@@ -225,6 +235,7 @@ impl Driver {
     }
 
     fn wake(&mut self, cause: Cause, data: &Path) -> Result<()> {
+        self.release.look();
         self.check_place(data)?;
         self.reload();
         self.mend_journal();

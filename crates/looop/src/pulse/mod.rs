@@ -10,6 +10,7 @@ mod inbox;
 mod life;
 pub(crate) mod open;
 pub(crate) mod pulse_log;
+mod release;
 mod reopen;
 mod settings;
 pub(crate) mod show;

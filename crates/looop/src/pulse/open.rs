@@ -144,7 +144,7 @@ fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> R
         curious: Vec::new(),
         ending: None,
         interrupted: None,
-        released: None,
+        release: super::release::Release::default(),
         spins: false,
         lock,
         exited: None,

@@ -85,7 +85,12 @@ impl Driver {
                         return Ok(());
                     }
                 }
-                Heard::Files(_) | Heard::Deaf(_) | Heard::Uprooted | Heard::Time | Heard::Stepped => {}
+                Heard::Files(_)
+                | Heard::Deaf(_)
+                | Heard::Uprooted
+                | Heard::Caller
+                | Heard::Time
+                | Heard::Stepped => {}
             }
         }
     }

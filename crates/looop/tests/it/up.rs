@@ -477,3 +477,30 @@ fn doctor_sees_the_pulse_and_whether_it_is_older_than_the_binary() {
     yard.run(&["up", "--restart"]).ok();
     assert_eq!(finding("pulse").1, None);
 }
+
+/// Which part of the loop's own code is in memory, in percent.
+#[cfg(target_os = "linux")]
+fn resident_code(pid: u32) -> u64 {
+    let maps = fs::read_to_string(format!("/proc/{pid}/smaps")).unwrap();
+    let code = maps.lines().skip_while(|line| !(line.contains(" r-xp ") && line.ends_with("/looop")));
+    let kilobytes = |name: &str| {
+        let line = code.clone().find_map(|line| line.strip_prefix(name)).unwrap();
+        number(&line.trim().trim_end_matches(" kB").parse::<Value>().unwrap())
+    };
+    u64::from(kilobytes("Rss:") * 100 / kilobytes("Size:"))
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_loop_that_was_asked_something_rests_as_small_as_one_that_was_not() {
+    let yard = Yard::new();
+    yard.profile.write("config.toml", "default = \"builtin\"\ninterval = \"1h\"\n");
+    let pid = yard.up();
+    for asked in ["nothing", "wake", "status", "wake", "wake"] {
+        if asked != "nothing" {
+            yard.run(&[asked]).ok();
+        }
+        // While it works three quarters of an unoptimised program are there, at rest a sixth.
+        yard.profile.until_is(&format!("the rest after {asked}"), || resident_code(pid) < 40);
+    }
+}
