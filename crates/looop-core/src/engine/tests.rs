@@ -28,6 +28,7 @@ mod wake;
 mod waking;
 mod walks;
 mod workers;
+mod worst;
 
 use std::collections::BTreeSet;
 use std::time::Duration;
