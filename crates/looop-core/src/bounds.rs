@@ -66,6 +66,13 @@ pub const SCHEDULES: usize = 1000;
 pub const ODD: usize = 100;
 /// Most ended sessions of workers that are kept; beyond that the oldest go before their time.
 pub const ENDED_WORKERS: usize = 1000;
+/// Most folders of ended moves and decides in `sessions/` that are kept; beyond that the oldest go before their time.
+/// What one of them printed is kept up to 64 KiB.
+pub const HOSTED: usize = 2000;
+/// Most bytes of the folder of one decide after its end. Beyond that what its command left in its working folders goes.
+pub const RUN: u64 = 64 << 20;
+/// Most bytes of the folders of all decides; beyond that the oldest go before their time.
+pub const RUNS_TOTAL: u64 = 512 << 20;
 /// Things that are remembered only so that they are not done twice, of each kind: more than can be there at once.
 pub const REMEMBERED: usize = 2 * LETTERS;
 /// Workers whose numbers are remembered after nothing else of them is kept.

@@ -29,6 +29,6 @@ pub use journal::{JOURNAL, JOURNAL_GENERATIONS};
 pub use lock::{LockError, Writer};
 pub use log::{AppendError, Log, LogError, LogSize, Repair};
 pub use point::{POINTS, point};
-pub use runs::{RunFiles, run_folder};
+pub use runs::{CutRun, RunBounds, RunFiles, run_folder};
 pub use snapshots::{SnapshotCache, Snapshots};
 pub use undo::kept_path;

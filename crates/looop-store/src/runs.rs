@@ -1,13 +1,16 @@
 //! Runs: the evidence of beats that decided, `runs/<run>/`.
 
+use looop_core::bounds;
 use looop_core::model::plan::RunId;
 
 use crate::dir::{Reader, STATE_LIMIT};
-use crate::disk::{Kind, Links, Stored, durable_write};
+use crate::disk::{Disk, Kind, Links, Stored, durable_write, join};
 use crate::error::{StoreError, failed};
 use crate::lock::Writer;
 
 const FOLDER: &str = "runs";
+/// How the names of the working folders of a run's command begin.
+const WORK: &str = "work-";
 
 /// What a run left behind. Each file may be absent, unreadable or corrupt by itself.
 #[derive(Debug)]
@@ -20,6 +23,40 @@ pub struct RunFiles {
     pub output: Stored<Vec<u8>>,
     /// `decision.json`.
     pub decision: Stored<Vec<u8>>,
+}
+
+/// How many bytes runs may have.
+#[derive(Clone, Copy, Debug)]
+pub struct RunBounds {
+    /// One of them.
+    pub one: u64,
+    /// All together.
+    pub all: u64,
+}
+
+impl Default for RunBounds {
+    fn default() -> Self {
+        Self { one: bounds::RUN, all: bounds::RUNS_TOTAL }
+    }
+}
+
+/// What was removed of a run because it was too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CutRun {
+    /// What its command left in its working folders.
+    Work {
+        /// Which.
+        run: RunId,
+        /// How much.
+        bytes: u64,
+    },
+    /// All of it.
+    Whole {
+        /// Which.
+        run: RunId,
+        /// How much.
+        bytes: u64,
+    },
 }
 
 /// The folder of a run, below the profile.
@@ -78,4 +115,57 @@ impl Writer {
         }
         Ok(old.len())
     }
+
+    /// Removes what makes a run, or all runs together, larger than they may be, and says what. A run that is under way
+    /// is left alone.
+    pub fn bound_runs(&self, under_way: Option<RunId>, most: RunBounds) -> Result<Vec<CutRun>, StoreError> {
+        let (mut cut, mut total) = (Vec::new(), 0_u64);
+        for run in self.runs(usize::MAX)?.into_iter().filter(|run| Some(*run) != under_way) {
+            let path = run_folder(run);
+            let before = tree_bytes(self.disk(), &path);
+            let mut bytes = before;
+            if bytes > most.one {
+                self.remove_work(&path)?;
+                bytes = tree_bytes(self.disk(), &path);
+            }
+            if bytes > most.one || total.saturating_add(bytes) > most.all {
+                self.disk().remove_tree(&path).map_err(failed(&path, "removed"))?;
+                cut.push(CutRun::Whole { run, bytes: before });
+                continue;
+            }
+            if bytes < before {
+                cut.push(CutRun::Work { run, bytes: before - bytes });
+            }
+            total += bytes;
+        }
+        Ok(cut)
+    }
+
+    /// Removes the working folders of a run's command.
+    fn remove_work(&self, folder: &str) -> Result<(), StoreError> {
+        let listed =
+            self.disk().list(folder).into_io().map_err(failed(folder, "listed"))?.unwrap_or_default();
+        for name in listed.iter().filter_map(|listed| listed.name.to_str()) {
+            if name.starts_with(WORK) {
+                let path = join(folder, name);
+                self.disk().remove_tree(&path).map_err(failed(&path, "removed"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of all files below a folder, as long as they are there. A link counts as itself.
+fn tree_bytes(disk: &dyn Disk, folder: &str) -> u64 {
+    let Stored::Value(listed) = disk.list(folder) else { return 0 };
+    let sizes = listed.iter().filter_map(|listed| {
+        let path = join(folder, listed.name.to_str()?);
+        match listed.kind {
+            Kind::Dir => Some(tree_bytes(disk, &path)),
+            Kind::File | Kind::Link | Kind::Fifo | Kind::Socket | Kind::Other => {
+                disk.stat(&path).value().map(|meta| meta.size)
+            }
+        }
+    });
+    sizes.fold(0, u64::saturating_add)
 }

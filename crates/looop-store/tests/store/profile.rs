@@ -122,6 +122,45 @@ fn runs_are_listed_and_pruned_and_older_ones_left_alone() {
 }
 
 #[test]
+fn what_makes_runs_too_large_goes_and_is_named() {
+    use looop_core::model::plan::RunId;
+    use looop_store::{CutRun, RunBounds};
+    let profile = Profile::new();
+    let writer = profile.writer();
+    for run in 1..=6 {
+        writer.make_run(RunId(run), &[b'p'; 100]).unwrap();
+    }
+    let fill = |path: &str, bytes: usize| {
+        std::fs::create_dir_all(profile.path(path).parent().unwrap()).unwrap();
+        std::fs::write(profile.path(path), vec![b'x'; bytes]).unwrap();
+    };
+    // One under way, one that is large by what its command left, one by its own decision, and more than fit together.
+    fill("runs/000006/work-1/log", 5000);
+    fill("runs/000005/work-1/deep/log", 900);
+    fill("runs/000005/work-2/log", 400);
+    std::os::unix::fs::symlink("/", profile.path("runs/000005/work-2/root")).unwrap();
+    fill("runs/000004/decision.json", 2000);
+    fill("runs/000003/work-1/log", 700);
+    fill("runs/000002/output.log", 700);
+    let most = RunBounds { one: 1000, all: 1200 };
+    let cut = writer.bound_runs(Some(RunId(6)), most).unwrap();
+    assert_eq!(
+        cut,
+        [
+            CutRun::Work { run: RunId(5), bytes: 1301 },
+            CutRun::Whole { run: RunId(4), bytes: 2100 },
+            CutRun::Whole { run: RunId(2), bytes: 800 },
+        ]
+    );
+    assert_eq!(profile.names("runs"), ["000001", "000003", "000005", "000006"]);
+    assert_eq!(profile.names("runs/000005"), ["prompt.md"]);
+    assert!(
+        profile.path("runs/000003/work-1/log").exists() && profile.path("runs/000006/work-1/log").exists()
+    );
+    assert_eq!(writer.bound_runs(Some(RunId(6)), most).unwrap(), []);
+}
+
+#[test]
 fn known_snapshots_are_not_read_again_and_come_back_when_they_are_removed() {
     let profile = Profile::new();
     let writer = profile.writer();

@@ -253,9 +253,9 @@ impl Driver {
                 self.sweeping.retain(|session| !sessions.contains(session));
                 self.warn_of(problems);
             }
-            Message::Upkept(problem) => {
+            Message::Upkept(said) => {
                 self.upkeep.0 = false;
-                self.warn_of(problem);
+                self.warn_of(said);
             }
             Message::Cleared(problems) => {
                 let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
@@ -265,6 +265,7 @@ impl Driver {
                 self.awaited.take_if(|awaited| *awaited == run);
                 let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
                 self.events.push_back(Event::Decided(run, record, Box::new(docs)));
+                self.keep_up();
             }
             Message::RunNeverRan(run) => self.events.push_back(Event::RunNeverRan(run)),
             Message::Acted(beat, outcome) => {

@@ -338,7 +338,7 @@ impl Driver {
         }
     }
 
-    /// Removes in the background what is older than it has to be kept: after a move, and not after each of many.
+    /// Removes in the background what is older than it has to be kept: after a move or a decide, and not after each of many.
     pub(super) fn keep_up(&mut self) {
         let now = crate::clock::up();
         let (busy, last) = self.upkeep;
@@ -352,14 +352,15 @@ impl Driver {
             self.warn(&error.to_string());
         }
         let (writer, config, brakes) = (self.writer.clone(), self.config.clone(), self.brakes.clone());
-        let sender = self.ear.poster();
+        let (sender, under_way) =
+            (self.ear.poster(), self.engine.ledger().deciding.as_ref().map(|it| it.run));
         let started = threads::start("upkeep", move || {
             let over = brakes.enter();
-            let problem = over.as_ref().and_then(|_| upkeep::sweep(&writer, &config, &brakes));
+            let said = over.as_ref().map(|_| upkeep::sweep(&writer, &config, under_way, &brakes));
             // The lock is let go of before it is over, which the end of the loop waits for.
             drop(writer);
             drop(over);
-            post(&sender, Message::Upkept(problem));
+            post(&sender, Message::Upkept(said.unwrap_or_default()));
         });
         match started {
             Ok(()) => self.upkeep = (true, Some(now)),

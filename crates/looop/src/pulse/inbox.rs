@@ -24,8 +24,8 @@ pub(crate) enum Message {
     Metered(Box<Sensed>, u64, Option<String>),
     /// What dead hosts of these sessions left running was ended, and what could not be.
     Swept(Vec<String>, Vec<String>),
-    /// What is older than it has to be kept was removed, and what could not be.
-    Upkept(Option<String>),
+    /// What is older than it has to be kept was removed. Says what went before its time, and what could not be removed.
+    Upkept(Vec<String>),
     /// A decide ended.
     Decided(RunId, Box<Record>),
     /// A decide that the log knows never ran.

@@ -57,3 +57,34 @@ fn a_log_that_was_cut_counts_on_from_what_is_on_the_disk() {
         .filter_map(|entry| entry.unwrap().file_name().to_str()?.strip_prefix("move~")?.parse::<u64>().ok());
     assert_eq!(Some(ledger.sessions), highest.max(), "the new one is the highest");
 }
+
+/// Beats with a decider that does nothing for the loop: no move is made that would bring upkeep.
+fn idle_decider(command: &str, settings: &str) -> Profile {
+    let tick = serde_json::Value::from(format!("{command}; echo '{{\"action\":\"noop\"}}'"));
+    let runner = format!("{settings}default = \"d\"\n[runners.d]\ntick = {tick}\ncost = \"free\"\n");
+    let profile = profile();
+    profile.write("config.toml", runner);
+    set_mode(&profile.data().join("config.toml"), 0o600);
+    profile
+}
+
+#[test]
+fn decides_are_pruned_also_where_no_move_follows() {
+    let profile = idle_decider("true", "runs_keep = 2\n");
+    for _ in 0..5 {
+        profile.beat().ok();
+    }
+    let runs = fs::read_dir(profile.data().join("runs")).unwrap().count();
+    assert_eq!((runs, profile.ledger().runs), (2, 5));
+}
+
+#[test]
+fn what_a_decide_leaves_in_its_folder_is_bounded_and_said() {
+    let profile = idle_decider("truncate -s 70M big", "");
+    profile.beat().ok();
+    let big = profile.data().join("runs/000001/work-1/big");
+    assert!(big.exists(), "{:?}", profile.file("config.toml"));
+    let second = profile.beat().ok();
+    assert!(second.stderr.contains("runs/000001: removed 73400320 bytes"), "{}", second.stderr);
+    assert!(!big.exists() && profile.file("runs/000001/prompt.md").is_some());
+}
