@@ -26,7 +26,7 @@ pub(crate) mod terms;
 pub mod undo;
 pub(crate) mod workers;
 
-pub use agent::names_agent;
+pub use agent::{agent_of, names_agent};
 
 /// Shortest interval that a decider may ask for.
 const SHORTEST_NUDGE_S: u64 = 5;

@@ -10,12 +10,17 @@ const BEFORE: [&str; 13] = [
 
 /// Whether a shell command runs one of the known agents, as far as that can be read off it.
 pub fn names_agent(command: &str) -> bool {
-    command.split([';', '|', '&', '(', ')', '{', '}', '\n', '`', '\'', '"']).any(|piece| {
+    agent_of(command).is_some()
+}
+
+/// The known agent that a shell command runs, as far as that can be read off it.
+pub fn agent_of(command: &str) -> Option<&'static str> {
+    command.split([';', '|', '&', '(', ')', '{', '}', '\n', '`', '\'', '"']).find_map(|piece| {
         let is_setting = |word: &str| word.split_once('=').is_some_and(|(name, _)| !name.contains('/'));
         let mut words = piece.split_whitespace();
-        let program =
-            words.find(|word| !is_setting(word) && !word.starts_with('-') && !BEFORE.contains(word));
-        program.is_some_and(|word| AGENTS.contains(&word.rsplit('/').next().unwrap_or(word)))
+        let word =
+            words.find(|word| !is_setting(word) && !word.starts_with('-') && !BEFORE.contains(word))?;
+        AGENTS.into_iter().find(|agent| *agent == word.rsplit('/').next().unwrap_or(word))
     })
 }
 

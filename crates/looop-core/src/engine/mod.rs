@@ -4,6 +4,7 @@
 //! environment: everything comes with the event, and the entries of one step are one append.
 
 mod acts;
+pub mod answers;
 mod asking;
 mod beat;
 mod consent;

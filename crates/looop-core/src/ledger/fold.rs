@@ -354,6 +354,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
         }
         Outcome::Failed { reason, .. } => {
             workers::not_started(ledger, at, plan, WorkerState::Spawn(reason.clone()));
+            workers::not_typed(ledger, at, plan);
             let text = format!("{}: {reason}", plan.action.summary());
             if own {
                 failures::fail(ledger, at, &text, policy);

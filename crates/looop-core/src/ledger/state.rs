@@ -239,6 +239,18 @@ pub struct WorkerRecord {
     /// What is known of its money.
     #[serde(default, skip_serializing_if = "Account::is_blank")]
     pub account: Account,
+    /// The last time that something could not be typed into it, if nothing was typed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub untyped: Option<Untyped>,
+}
+
+/// Something could not be typed into a worker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untyped {
+    /// When that was tried last.
+    pub at: Stamp,
+    /// How often in a row.
+    pub tries: u32,
 }
 
 impl WorkerRecord {
@@ -258,6 +270,7 @@ impl WorkerRecord {
             allowance: Allowance::Nothing,
             runner: None,
             account: Account::default(),
+            untyped: None,
         }
     }
 }

@@ -107,6 +107,9 @@ pub enum Act {
         session: String,
         /// The id of the input.
         input: String,
+        /// The ask whose answer it is, where it is one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        answers: Option<String>,
     },
     /// Sessions are ended. To do it again does no harm.
     Ended {

@@ -143,6 +143,8 @@ pub struct Letters {
     pub answers: BTreeMap<String, Answer>,
     /// Answers that were taken out of the way together with their asks, of asks that the loop still had open.
     pub collected: BTreeMap<String, Answer>,
+    /// Answered asks on whose answer somebody blocks.
+    pub awaited: BTreeSet<String>,
     /// Claims by name.
     pub claims: BTreeMap<String, Claim>,
     /// Tells that wait, by id.

@@ -33,11 +33,16 @@ impl Pulse {
                 }
                 outcome
             }
-            Act::Typed { session, .. } => {
-                if site.yard.children.get(session).is_some_and(Child::lives) {
-                    Outcome::done()
-                } else {
+            Act::Typed { session, answers, .. } => {
+                if !site.yard.children.get(session).is_some_and(Child::lives) {
                     Outcome::failed("it does not run")
+                } else if answers.is_some() && site.dice.chance(site.weather.moves) {
+                    Outcome::failed("not typed: a dialog has the keyboard")
+                } else {
+                    let wall = site.clock.wall();
+                    // What cannot be put away now goes at the next look.
+                    drop(answers.as_ref().zip(site.reader()).map(|(ask, reader)| reader.typed(ask, wall)));
+                    Outcome::done()
                 }
             }
             Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => Outcome::done(),

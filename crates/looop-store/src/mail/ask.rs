@@ -8,7 +8,7 @@ use super::folder::{FolderBusy, PATIENTLY, lock};
 use super::forms;
 use super::letters::{ANSWERS, ASKS};
 use super::names::{is_session, prefix};
-use super::settle::letter_path;
+use super::settle::{SETTLED, TYPED_KIND, letter_path};
 use crate::dir::{Reader, TEXT_LIMIT};
 use crate::disk::{Stored, durable_write, is_taken, write_new};
 use crate::error::{StoreError, failed};
@@ -17,6 +17,9 @@ use crate::point::point;
 
 /// Most asks of one worker that wait at once. Whoever asks more does not read the answers.
 pub const MOST_ASKS: usize = 1000;
+
+/// A worker that asks so soon after the answer was typed has not seen it, in milliseconds.
+const LATELY_MS: i64 = 10 * 60 * 1000;
 
 /// What somebody wants to ask.
 #[derive(Clone, Copy, Debug, Default)]
@@ -86,11 +89,32 @@ impl Reader {
         if let Some(ask) = of_worker.into_iter().find(|ask| self.is_same(ask, new)) {
             return Ok(Posted { ask, resumed: true });
         }
+        if let Some(ask) = self.typed_lately(new, wall) {
+            return Ok(Posted { ask, resumed: true });
+        }
         if count >= MOST_ASKS {
             return Err(AskError::TooMany(worker_of(new.from).to_owned()));
         }
         let ask = self.write_ask(new, wall)?;
         Ok(Posted { ask, resumed: false })
+    }
+
+    /// The same question of the same session whose answer was typed into it a moment ago. What cannot be looked at there
+    /// is asked anew.
+    fn typed_lately(&self, new: &NewAsk<'_>, wall: i64) -> Option<Ask> {
+        let (prefix, end) = (prefix(new.from), format!(".{TYPED_KIND}.json"));
+        let listed = self.disk().list(SETTLED).value()?;
+        let names = listed.iter().filter_map(|listed| listed.name.to_str());
+        let stems = names.filter_map(|name| name.strip_suffix(&end)).filter(|stem| stem.starts_with(&prefix));
+        let lately = |stem: &&str| {
+            let path = format!("{SETTLED}/{stem}{end}");
+            let typed = self.disk().stat(&path).value().map(|meta| meta.modified_ms());
+            typed.is_some_and(|typed| wall.saturating_sub(typed) < LATELY_MS)
+        };
+        let read = |stem: &str| self.stored(&format!("{SETTLED}/{stem}{end}"), stem, forms::ask).value();
+        let mut asks = stems.filter(lately).filter_map(read).map(|found| found.letter);
+        let same = |ask: &Ask| ask.from == new.from && ask.kind == new.kind && ask.prompt == new.prompt;
+        asks.find(|ask| same(ask) && matches!(self.settled_answer(&ask.id), Stored::Value(_)))
     }
 
     fn write_ask(&self, new: &NewAsk<'_>, wall: i64) -> Result<Ask, AskError> {

@@ -19,6 +19,8 @@ const MOST_NAMESAKES: u32 = 1000;
 pub(super) const SETTLED: &str = "mail.d";
 pub(super) const ASK_KIND: &str = "ask";
 pub(super) const ANSWER_KIND: &str = "answer";
+/// An ask whose answer was typed into the worker, while its own process did not wait for it.
+pub(super) const TYPED_KIND: &str = "typed";
 
 /// Why letters were not settled.
 #[derive(Debug, thiserror::Error)]
@@ -104,6 +106,13 @@ impl Reader {
         }
     }
 
+    /// Takes an ask and its answer out of the way whose answer was typed into the worker. If the worker asks the same again
+    /// soon, because it has not seen that, it gets the answer once more.
+    pub fn typed(&self, ask: &str, wall: i64) -> Result<(), SettleError> {
+        check(ask)?;
+        Ok(self.move_as(ask, TYPED_KIND, wall).map(drop)?)
+    }
+
     /// Says on the ask itself that its asker is done with it, where a confined asker cannot put it away: the loop does.
     fn mark_fetched(&self, ask: &str) -> Result<(), SettleError> {
         let _held = lock(self, ASKS, PATIENTLY)?;
@@ -151,9 +160,13 @@ impl Reader {
 
     /// Moves an ask and its answer; says which of the two were there.
     fn move_pair(&self, ask: &str, wall: i64) -> Result<(bool, bool), StoreError> {
+        self.move_as(ask, ASK_KIND, wall)
+    }
+
+    fn move_as(&self, ask: &str, kind: &str, wall: i64) -> Result<(bool, bool), StoreError> {
         self.make_settled()?;
         // The ask goes first: an answer without an ask is known to be done with, an ask without an answer is not.
-        let asked = self.settle_one(ASKS, ask, ASK_KIND, wall)?;
+        let asked = self.settle_one(ASKS, ask, kind, wall)?;
         point("store.ask-moved");
         let answered = self.settle_one(ANSWERS, ask, ANSWER_KIND, wall)?;
         point("store.answer-moved");

@@ -7,7 +7,7 @@ use looop_core::model::digest::Digest;
 
 use super::{body, print};
 use crate::failure::Result;
-use crate::ops::letters::ReadBy;
+use crate::ops::letters::{After, Posted};
 use crate::ops::{Place, approvals, letters};
 
 /// Answer a question; the first answer wins. A move that waits is answered with yes, no or always
@@ -29,9 +29,17 @@ impl Answer {
             print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?, self.digest)?);
             return Ok(ExitCode::SUCCESS);
         }
-        let read_by = letters::answer(place, &self.ask, &text)?;
-        print::out(&format!("answered {}", self.ask));
-        if read_by == ReadBy::NextBeat {
+        let Posted { after, pulse } = letters::answer(place, &self.ask, &text)?;
+        let (follows, by_loop) = match after {
+            After::Loop => (String::new(), true),
+            After::GoesOn(worker) => (format!("; {worker} goes on"), false),
+            After::Typed(worker) => (format!("; it will be typed into {worker}"), true),
+            After::Anew(worker) => {
+                (format!("; {worker} has ended, and its task begins anew with the answer"), true)
+            }
+        };
+        print::out(&format!("answered {}{follows}", self.ask));
+        if by_loop && !pulse {
             print::say("the loop is not running: looop beat or looop up takes the answer in");
         }
         Ok(ExitCode::SUCCESS)

@@ -14,7 +14,8 @@ use crate::ops::{Place, worker_letters};
 
 /// Ask your person and wait for the answer, which is all that is printed (a worker's verb)
 ///
-/// The same question again resumes the wait for it.
+/// The same question again resumes the wait for it. An answer that comes when nobody waits is typed into the worker, or
+/// handed out at its next `looop told` or `looop ask`.
 #[derive(Args, Debug)]
 pub(super) struct Ask {
     /// Who asks
@@ -29,7 +30,7 @@ pub(super) struct Ask {
     /// Answers to choose from, separated by commas
     #[arg(long, value_name = "A,B,…", value_delimiter = ',', allow_hyphen_values = true)]
     options: Vec<String>,
-    /// How long to wait, such as 30m; the ask goes on waiting [default: for ever]
+    /// How long to wait, such as 30m; the ask goes on waiting [default: as long as the agent's shell lets it, else for ever]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -61,6 +62,10 @@ impl Ask {
         let asked = &mut |ask: &str| {
             if std::io::stderr().is_terminal() {
                 print::say(&format!("looop: {ask} waits for an answer"));
+            }
+            // Nothing is lost that was answered while nobody waited for it.
+            for answer in worker_letters::missed(place, self.worker.as_deref()).unwrap_or_default() {
+                print::say(&format!("looop: {}", answer.text));
             }
         };
         let heard = worker_letters::ask(place, &question, asked)?;

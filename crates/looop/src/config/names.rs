@@ -7,6 +7,7 @@ use super::keys::{KEYS, Rule};
 /// Variables that looop sets for its children, or that say where the profile is. They are no settings, and finding
 /// them in the environment is no surprise: a verb may run inside a worker, a sensor or a notification.
 pub const CHILD_VARIABLES: &[&str] = &[
+    "LOOOP_ASK_WAIT",
     "LOOOP_BIN",
     "LOOOP_CHANNEL",
     "LOOOP_CLAIMS_DIR",

@@ -1,18 +1,22 @@
 //! What a worker reads first: the contract, then its task.
 
+use looop_core::admit::agent_of;
+
 use super::task::{Task, Told};
 
 /// The file in the session's folder.
 pub(crate) const FILE: &str = "prompt.md";
 
-/// The rules of every worker. Verbs stand as they are called.
-const CONTRACT: &str = r#"# Contract
+/// What every worker is told first. Verbs stand as they are called.
+const HEAD: &str = r#"# Contract
 
 Nobody watches this terminal. These rules come before the task below.
 
-- A decision that only a person can make: `"$LOOOP_BIN" ask --prompt "the question" --options "a,b"`. It blocks, perhaps
-  for hours, and prints the answer alone; wait for it. Ask rather than guess, and always before anything irreversible.
-- If a person must come to this terminal: `"$LOOOP_BIN" flag --reason "what for"`, then wait.
+- A decision that only a person can make: `"$LOOOP_BIN" ask --prompt "the question" --options "a,b"`. Ask rather than
+  guess, and always before anything irreversible."#;
+
+/// The other rules of every worker.
+const RULES: &str = r#"- If a person must come to this terminal: `"$LOOOP_BIN" flag --reason "what for"`, then wait.
 - Never send notifications of the operating system yourself; asking and flagging reach the person.
 - Between steps call `"$LOOOP_BIN" told`. It prints what the person has told you since, or nothing.
 - What the goal says to own: `"$LOOOP_BIN" claim <name>` before you touch it, and leave it alone if that fails;
@@ -22,6 +26,35 @@ Nobody watches this terminal. These rules come before the task below.
 - Do not edit goals, PLAYBOOK, sensors, schedules or config. To change one write a move to a file and call
   `"$LOOOP_BIN" propose <move.json>`; a person decides.
 "#;
+
+/// The variable that says for how many seconds a worker's ask waits.
+pub(crate) const WAIT: &str = "LOOOP_ASK_WAIT";
+
+/// For how many seconds an ask waits in the shell of the agent that a command runs. After that the shell would end it,
+/// or go on without it.
+pub(crate) fn wait_of(command: &str) -> Option<u64> {
+    match agent_of(command)? {
+        // It looks at what a command printed after ten seconds, and not again.
+        "codex" => Some(8),
+        "claude" | "opencode" => Some(100),
+        "gemini" => Some(240),
+        _ => None,
+    }
+}
+
+/// How a worker waits for an answer.
+fn waiting(wait: Option<u64>) -> String {
+    let blocks = match wait {
+        Some(seconds) => format!(
+            "It waits {seconds} seconds for the answer, prints it alone, and exits with 124 if there is none yet: \
+             then end your turn and do nothing."
+        ),
+        None => "It blocks, perhaps for hours, and prints the answer alone; wait for it. If your shell ends it first, \
+                 end your turn and do nothing."
+            .to_owned(),
+    };
+    format!(" {blocks}\n  The answer will be typed into this terminal. Never ask the same again.\n")
+}
 
 /// How a worker ends, which needs its name.
 fn ending(task: &Task) -> String {
@@ -52,13 +85,16 @@ fn place(task: &Task) -> String {
 }
 
 /// All that a worker is given to read.
-pub(crate) fn prompt(task: &Task) -> String {
+///
+/// `wait` is for how many seconds its asks wait, where that is bounded.
+pub(crate) fn prompt(task: &Task, wait: Option<u64>) -> String {
     let asked = match task.prompt.trim_end() {
         "" => String::new(),
         prompt => format!("\n# Task\n\n{prompt}\n"),
     };
     let answers: Vec<String> = task.answers.iter().map(answered).collect();
-    format!("{CONTRACT}{}{}{asked}{}", ending(task), place(task), answers.concat())
+    let parts = [HEAD, &waiting(wait), RULES, &ending(task), &place(task), &asked, &answers.concat()];
+    parts.concat()
 }
 
 /// A question and its answer, quoted line by line, so that neither can be read as a rule.
@@ -88,16 +124,34 @@ mod tests {
             goal: Some("green".to_owned()),
             ..Task::new("fix~2", "line one\n\n# Contract\nline two\n", Author::Person)
         };
-        let text = prompt(&task);
+        let text = prompt(&task, Some(8));
         assert!(text.starts_with("# Contract\n"));
         assert!(text.ends_with("\n# Task\n\nline one\n\n# Contract\nline two\n"), "{text}");
         assert!(text.contains("kill fix`") && text.contains("goal show green`"), "{text}");
-        assert!(text.len() < 2800, "{} bytes are paid for with every worker", text.len());
+        assert!(text.contains("It waits 8 seconds"), "{text}");
+        assert!(text.len() < 2900, "{} bytes are paid for with every worker", text.len());
+    }
+
+    #[test]
+    fn an_ask_waits_as_long_as_the_shell_of_the_agent() {
+        let table = [
+            ("codex --x {{prompt_file}}", Some(8)),
+            ("exec claude \"$(cat {{prompt_file}})\"", Some(100)),
+            ("opencode --prompt x", Some(100)),
+            ("gemini -i x", Some(240)),
+            ("pi @{{prompt_file}}", None),
+            ("bash {{prompt_file}}", None),
+        ];
+        for (command, expected) in table {
+            assert_eq!(wait_of(command), expected, "{command}");
+        }
+        let unbounded = prompt(&Task::new("fix~2", "x", Author::Person), None);
+        assert!(unbounded.contains("It blocks, perhaps for hours"), "{unbounded}");
     }
 
     #[test]
     fn without_a_prompt_there_is_no_task() {
-        assert!(!prompt(&Task::new("fix~2", " \n", Author::Person)).contains("# Task"));
+        assert!(!prompt(&Task::new("fix~2", " \n", Author::Person), None).contains("# Task"));
     }
 
     #[test]
@@ -105,7 +159,7 @@ mod tests {
         let mut task = Task::new("fix~3", "do it", Author::Person);
         let (question, answer) = ("A or B?\n# Contract".to_owned(), "B\n\nplease".to_owned());
         task.answers.push(Told { ask: "fix-1".to_owned(), question, answer });
-        let text = prompt(&task);
+        let text = prompt(&task, Some(8));
         assert!(
             text.ends_with(
                 "(fix-1):\n\n> A or B?\n> # Contract\n\nThe person answered:\n\n> B\n>\n> please\n"

@@ -13,8 +13,10 @@ use looop_session::{Ended, Launched, Roll, Shot, Standing, host};
 use looop_store::Reader;
 
 use super::act::{causes, folder};
+use super::awaited::{self, Claim};
 use super::task::{Task, Told};
 use super::worker;
+use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::threads;
@@ -41,7 +43,10 @@ pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome
             None => (mismatch(plan), None),
         },
         Act::Again { from, session, asks, .. } => again(reader, config, plan, (from, session, asks)),
-        Act::Typed { session, input } => (typed(reader, plan, session, input), None),
+        Act::Typed { session, input, answers: None } => (typed(reader, plan, session, input), None),
+        Act::Typed { session, input, answers: Some(ask) } => {
+            (type_answer(reader, plan, (session, input), ask), None)
+        }
         Act::Ended { session, also } => (end_all(reader, session, also), None),
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => (mismatch(plan), None),
     }
@@ -160,6 +165,30 @@ fn told(reader: &Reader, ask: &str) -> Result<Told> {
         }
         _ => Err(Failure::new(format!("the letters of {ask} are gone"))),
     }
+}
+
+/// Types an answer into the worker that asked, unless it has it by now. Nobody else hands it out meanwhile.
+fn type_answer(reader: &Reader, plan: &Plan, (session, input): (&str, &str), ask: &str) -> Outcome {
+    let _held = match awaited::claim(reader, ask) {
+        Ok(Claim::Ours(held)) => held,
+        Ok(Claim::Theirs) => {
+            return Outcome::failed(format!("not typed: {session} fetches it by itself now"));
+        }
+        Ok(Claim::Gone) => {
+            let note = format!("{session} has fetched it by itself; nothing was typed");
+            return Outcome::Done { note: Some(note), shell: None };
+        }
+        Err(error) => return Outcome::failed(format!("asks/{ask}.json cannot be read: {error}")),
+    };
+    let outcome = typed(reader, plan, session, input);
+    if outcome.is_done()
+        && let Err(error) = reader.typed(ask, clock::now().wall)
+    {
+        // It is known to be typed; the letters go at the next look.
+        let note = format!("its letters could not be put away: {error}");
+        return Outcome::Done { note: Some(note), shell: None };
+    }
+    outcome
 }
 
 /// Types into a session. What its host has typed before under the same name is not typed again.

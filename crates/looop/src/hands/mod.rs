@@ -4,6 +4,7 @@ pub(crate) mod act;
 pub(crate) mod authored;
 pub(crate) mod await_file;
 pub(crate) mod await_folders;
+pub(crate) mod awaited;
 pub(crate) mod brakes;
 pub(crate) mod contract;
 pub(crate) mod decide;

@@ -21,7 +21,7 @@ use looop_store::docs::{DocsCache, Sensor};
 
 use super::authored::Authored;
 use super::brakes::Brakes;
-use super::{environ, outputs, workplace};
+use super::{awaited, environ, outputs, workplace};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -345,6 +345,8 @@ fn letters((reader, wall): (&Reader, i64), asks: &[String]) -> Letters {
         asks.iter().filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
     let collected = gone.filter_map(|ask| Some((ask.clone(), reader.settled_answer(ask).value()?)));
     letters.collected = collected.collect();
+    let unfetched = awaited::unfetched(&letters).map(|(ask, _)| ask.id.clone());
+    letters.awaited = unfetched.filter(|ask| awaited::is_awaited(reader, ask)).collect();
     letters
 }
 

@@ -56,19 +56,21 @@ pub(crate) fn start(reader: &Reader, config: &Config, task: &Task) -> (Outcome, 
 fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<Launched, String> {
     let agent = agent(config, task)?;
     let confined = confined(config, task, &agent)?;
-    let env = env(reader, config, task, confined.as_ref()).map_err(|failure| failure.error)?;
+    let mut env = env(reader, config, task, confined.as_ref()).map_err(|failure| failure.error)?;
     if let Some(reason) = missing(&agent, &env) {
         return Err(reason);
     }
     let cwd = workplace::make(reader, config, task, confined.is_some())?;
     let prompt = folder(reader, &task.session).join(contract::FILE);
+    let wait = contract::wait_of(agent.command.as_str());
+    env.extend(wait.map(|seconds| (contract::WAIT.to_owned(), seconds.to_string())));
     let mut spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
     if let Some(confined) = &confined {
         spec.argv = confined.wrap(reader, config, (task, &agent), &spec)?;
         spec.spare.clear();
         spec.notes.insert("confined".to_owned(), confined.means.word().to_owned());
     }
-    host_it(reader, config, task, &spec).map_err(|error| {
+    host_it(reader, config, task, (&spec, wait)).map_err(|error| {
         let reason = refused(&task.worker, &error);
         match take_back(reader, config, &task.session, &error) {
             Ok(()) => reason,
@@ -81,11 +83,11 @@ fn host_it(
     reader: &Reader,
     config: &Config,
     task: &Task,
-    spec: &Spec,
+    (spec, wait): (&Spec, Option<u64>),
 ) -> std::result::Result<Launched, StartError> {
     let bytes = serde_json::to_vec_pretty(task)
         .map_err(|error| StartError::Io { path: task::FILE.into(), source: error.into() })?;
-    let prompt = contract::prompt(task);
+    let prompt = contract::prompt(task, wait);
     looop_session::start(&Start {
         root: &reader.path("sessions"),
         id: &task.worker,

@@ -18,6 +18,7 @@ use super::worker_letters::{checked, own_session, settle_failure, tell_failure};
 use super::{Place, see};
 use crate::clock;
 use crate::failure::{Failure, Result};
+use crate::hands::awaited;
 use crate::pulse::guest::Guest;
 use crate::pulse::open::log_failure;
 use crate::setup::limits;
@@ -125,28 +126,44 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
     });
 }
 
-/// Who reads an answer that was just posted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReadBy {
-    /// The worker that asked, or the loop, which runs.
-    Somebody,
-    /// The loop, which does not run: nothing happens before a beat.
-    NextBeat,
+/// What comes of an answer that was just posted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// The loop takes it in.
+    Loop,
+    /// This worker blocks on it, and goes on.
+    GoesOn(String),
+    /// It is typed into this worker, which runs and does not block on it.
+    Typed(String),
+    /// This worker has ended; its task begins anew with the answer.
+    Anew(String),
+}
+
+/// What comes of an answer, and whether the loop runs that sees to it.
+#[derive(Debug)]
+pub(crate) struct Posted {
+    pub(crate) after: After,
+    pub(crate) pulse: bool,
 }
 
 /// Posts an answer. The first one wins.
-pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<ReadBy> {
+pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<Posted> {
     let reader = place.reader()?;
     person_only(place)?;
     if let Some(own) = own_session(place) {
         not_its_own(&reader, ask, &own)?;
     }
-    let from = reader.letters().asks.remove(ask).map(|ask| ask.from);
+    let from = reader.letters().asks.remove(ask).map(|ask| ask.from).filter(|from| from != PULSE);
+    let blocks = awaited::is_awaited(&reader, ask);
     let posted = reader.post_answer(ask, text.trim_end(), clock::now().wall);
     posted.map_err(|error| answer_failure(&error))?;
-    let asker_runs = from.is_some_and(|from| is_alive(&reader, &from));
-    let runs = asker_runs || see::lock(&reader) != see::Lock::Free;
-    Ok(if runs { ReadBy::Somebody } else { ReadBy::NextBeat })
+    let after = match from {
+        None => After::Loop,
+        Some(from) if blocks => After::GoesOn(worker_of(&from).to_owned()),
+        Some(from) if is_alive(&reader, &from) => After::Typed(worker_of(&from).to_owned()),
+        Some(from) => After::Anew(worker_of(&from).to_owned()),
+    };
+    Ok(Posted { after, pulse: see::lock(&reader) != see::Lock::Free })
 }
 
 /// Refuses what does not come from a person.

@@ -1,8 +1,10 @@
 //! The worker's side of letters: it asks and waits, raises a flag, hears what it was told.
 
+use std::fs::File;
 use std::time::Duration;
 
 use looop_core::model::letter::{AskKind, Tell};
+use looop_core::model::moves::one_line;
 use looop_core::model::name::shown;
 use looop_core::world::fleet::worker_of;
 use looop_store::mail::{AskError, NewAsk, PostError, Posted, SettleError, Taken, TellError, is_session};
@@ -11,8 +13,10 @@ use looop_store::{Reader, Stored};
 use super::Place;
 use super::alive::{is_alive, live_session};
 use crate::clock;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Kind, Result};
 use crate::hands::await_file::Watch;
+use crate::hands::awaited::{self, Claim};
+use crate::hands::contract;
 use crate::pulse::guest::Guest;
 
 /// Who calls, where it is a worker that does.
@@ -86,6 +90,8 @@ pub(crate) struct Heard {
     pub(crate) ask: String,
     pub(crate) session: String,
     pub(crate) text: String,
+    /// Says that we block on it.
+    _blocks: Option<File>,
 }
 
 /// Asks and waits for the answer. `on_asked` gets the id once the ask waits.
@@ -102,11 +108,29 @@ pub(crate) fn ask(place: &Place, question: &Question<'_>, on_asked: &mut dyn FnM
         goal: goal.as_deref(),
         ..NewAsk::default()
     };
-    let posted = posted(&reader, &new)?;
-    on_asked(&posted.ask.id);
-    let ask = posted.ask.id;
-    let text = wait(&reader, &ask, question.timeout)?;
-    Ok(Heard { ask, session, text })
+    let ask = posted(&reader, &new)?.ask.id;
+    // Whoever answers sees that somebody blocks on it, until we are done with its letters or end.
+    let blocks = awaited::block(&reader, &ask);
+    on_asked(&ask);
+    let bound = question.timeout.or_else(|| patience(place, &session));
+    let text = wait(&reader, &ask, bound).map_err(|failure| match (failure.kind, question.timeout) {
+        (Kind::TimedOut, None) => unanswered(&ask),
+        _ => failure,
+    })?;
+    Ok(Heard { ask, session, text, _blocks: blocks })
+}
+
+/// How long the shell of this worker's agent lets a command run.
+fn patience(place: &Place, session: &str) -> Option<Duration> {
+    let own = own_session(place).is_some_and(|own| own == session);
+    let seconds = place.env.get(contract::WAIT).and_then(|value| value.to_str()).filter(|_| own)?;
+    seconds.parse().ok().map(Duration::from_secs)
+}
+
+/// There is no answer yet, and the agent's shell would not wait longer.
+fn unanswered(ask: &str) -> Failure {
+    Failure::timed_out(format!("{ask} is not answered yet, and stays open"))
+        .hint("do not ask again: end your turn now and wait; the answer will be typed into this terminal")
 }
 
 /// The goal that a session serves, if it is the caller's own.
@@ -248,13 +272,51 @@ pub(crate) fn told(place: &Place, worker: Option<&str>) -> Result<Vec<Tell>> {
     Ok(taken(&reader, &session))
 }
 
-/// What a session was told. What cannot be read is said, and does not keep the rest back.
+/// What a session was told, after the answers that it has not fetched. What cannot be read is said, and does not keep
+/// the rest back.
 fn taken(reader: &Reader, session: &str) -> Vec<Tell> {
+    let mut told = answers(reader, session);
     let Taken { tells, problems } = reader.take_tells(session);
     for problem in problems {
         crate::cli::warn(&problem);
     }
-    tells
+    told.extend(tells);
+    told
+}
+
+/// The answers to what a session asked, on which nobody blocks and which nobody has handed out.
+pub(crate) fn answers(reader: &Reader, session: &str) -> Vec<Tell> {
+    let letters = reader.asks();
+    let mut answers = Vec::new();
+    for (ask, answer) in awaited::unfetched(&letters).filter(|(ask, _)| ask.from == session) {
+        match awaited::claim(reader, &ask.id) {
+            Ok(Claim::Ours(_held)) => match reader.collect(&ask.id, clock::now().wall) {
+                Ok(()) => answers.push(Tell {
+                    v: 1,
+                    id: ask.id.clone(),
+                    to: session.to_owned(),
+                    text: format!(
+                        "answer to {} (\"{}\"): {}",
+                        ask.id,
+                        one_line(&ask.prompt, 300),
+                        answer.text
+                    ),
+                    sent: answer.answered,
+                }),
+                Err(error) => crate::cli::warn(&error.to_string()),
+            },
+            Ok(Claim::Theirs | Claim::Gone) => {}
+            Err(error) => crate::cli::warn(&format!("asks/{}.json cannot be read: {error}", ask.id)),
+        }
+    }
+    answers
+}
+
+/// What a session that asks has not fetched yet, apart from what it asks now.
+pub(crate) fn missed(place: &Place, session: Option<&str>) -> Result<Vec<Tell>> {
+    let reader = place.reader()?;
+    let session = whoever(place, &reader, session, "looop ask <worker> --prompt …")?;
+    Ok(answers(&reader, &session))
 }
 
 pub(super) fn posted(reader: &Reader, new: &NewAsk<'_>) -> Result<Posted> {

@@ -281,3 +281,84 @@ fn answers_to_several_dead_workers_are_brought_one_after_the_other() {
     assert!(world.seen.letters.asks.is_empty());
     world.audit();
 }
+
+/// A world in which `w~1` runs, and was answered when nobody blocked on it.
+fn answered_unheard() -> World {
+    let mut world = World::new(true, &[]);
+    world.hire("w", None);
+    world.asks("a", "w~1", AskKind::Question);
+    world.beat();
+    world.answers("a", "take  the\nsecond");
+    world
+}
+
+/// What is being typed as an answer, and to whom.
+fn typing(world: &World) -> Option<(String, Option<String>, String)> {
+    let plan = world.act()?;
+    match (&plan.act, &plan.action) {
+        (Act::Typed { session, answers, .. }, Move::SteerSession { input, .. }) => {
+            Some((session.clone(), answers.clone(), input.clone()))
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn an_answer_is_typed_into_the_living_once_and_without_a_model() {
+    let mut world = answered_unheard();
+    world.beat();
+    let (session, answers, input) = typing(&world).expect("an answer that is typed");
+    assert_eq!((session.as_str(), answers.as_deref()), ("w~1", Some("a")));
+    let told = "The person answered your question a (\"Really?\"): \"take the second\" Go on with that, and do not ask it again.";
+    assert_eq!(input, told);
+    assert_eq!((world.decides(), world.settle()), (0, vec![]), "the letters stay until it is told");
+    world.acted(Outcome::done());
+    world.beat();
+    assert_eq!((typing(&world), world.settle()), (None, vec!["a".to_owned()]));
+    some_beats(&mut world);
+    assert_eq!(world.engine.ledger().redelivered["a"], "w~1");
+    world.audit();
+}
+
+#[test]
+fn nothing_is_typed_into_one_that_blocks_is_paused_or_has_fetched_it() {
+    type Setting = fn(&mut World);
+    let table: [(&str, Setting); 3] = [
+        ("it blocks", |world| world.seen.letters.awaited = ["a".to_owned()].into()),
+        ("it is paused", |world| world.dies("w~1", WorkerState::Paused)),
+        ("it has fetched the answer", |world| world.fetches("a")),
+    ];
+    for (name, setting) in table {
+        let mut world = answered_unheard();
+        setting(&mut world);
+        world.beat();
+        assert_eq!(typing(&world), None, "{name}");
+        world.audit();
+    }
+}
+
+#[test]
+fn what_could_not_be_typed_is_tried_again_when_the_screen_has_changed() {
+    let mut world = answered_unheard();
+    world.beat();
+    world.acted(Outcome::failed("not typed: a dialog"));
+    let silent = |world: &mut World, seconds| {
+        world.seen.docs.fleet.workers.get_mut("w~1").unwrap().silent_s = Some(seconds);
+    };
+    // The gap, and what was printed since: (seconds since the last try, seconds of silence, whether it is tried).
+    for (passed, quiet, tried) in [(4, 0, false), (2, 30, false), (1, 1, true), (6, 0, false), (5, 0, true)] {
+        world.pass(Duration::from_secs(passed));
+        silent(&mut world, quiet);
+        world.beat();
+        assert_eq!(typing(&world).is_some(), tried, "after {passed} s with {quiet} s of silence");
+        if tried {
+            world.acted(Outcome::failed("not typed: a dialog"));
+        }
+    }
+    world.pass(Duration::from_hours(1));
+    silent(&mut world, 0);
+    world.beat();
+    world.acted(Outcome::done());
+    assert_eq!(world.engine.ledger().workers["w~1"].untyped, None);
+    world.audit();
+}

@@ -44,12 +44,13 @@ fn what_a_worker_asks_is_noted_once_with_its_kind() {
 }
 
 #[test]
-fn the_answer_to_a_live_worker_is_left_for_it_to_fetch() {
+fn the_answer_to_a_live_worker_that_blocks_on_it_is_left_for_it_to_fetch() {
     let mut world = employed();
     world.asks("a", "w~1", AskKind::Question);
     world.beat();
     world.decided(&json!({"action": "noop"}));
     world.answers("a", "yes");
+    world.seen.letters.awaited.insert("a".to_owned());
     for _ in 0..3 {
         world.beat();
         assert_eq!((world.settle(), world.doing()), (vec![], None), "the letters are the worker's");
@@ -294,6 +295,7 @@ fn what_a_confined_worker_is_done_with_is_put_away_for_it() {
     world.beat();
     world.decided(&json!({"action": "noop"}));
     world.answers("a", "yes");
+    world.seen.letters.awaited.insert("a".to_owned());
     world.beat();
     assert_eq!(world.settle(), Vec::<String>::new(), "the letters are the worker's");
     for ask in ["a", "b"] {

@@ -1,7 +1,7 @@
 //! What entries about workers add up to.
 
 use super::memory::noted;
-use crate::ledger::state::{Ledger, Noted, WorkerRecord};
+use crate::ledger::state::{Ledger, Noted, Untyped, WorkerRecord};
 use crate::model::moves::Move;
 use crate::model::plan::{Act, Author, Plan};
 use crate::model::rights::Rights;
@@ -59,7 +59,13 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
                 }
             }
         }
-        Act::Nothing | Act::Hosted { .. } | Act::Typed { .. } | Act::File { .. } | Act::Archive { .. } => {}
+        Act::Typed { session, answers, .. } => {
+            if let Some(record) = ledger.workers.get_mut(session) {
+                record.untyped = None;
+            }
+            brought(ledger, answers.as_slice(), session);
+        }
+        Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => {}
     }
     if let Move::AskHuman { reference: Some(reference), .. } = &plan.action
         && let Some(record) =
@@ -79,6 +85,16 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
 fn discharge(ledger: &mut Ledger, session: &str) {
     if let Some(record) = ledger.workers.get_mut(session) {
         record.discharged = true;
+    }
+}
+
+/// An answer could not be typed into its worker. It is tried again, less often each time.
+pub(super) fn not_typed(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
+    if let Act::Typed { session, answers: Some(_), .. } = &plan.act
+        && let Some(record) = ledger.workers.get_mut(session)
+    {
+        let tries = record.untyped.map_or(0, |untyped| untyped.tries).saturating_add(1);
+        record.untyped = Some(Untyped { at: *at, tries });
     }
 }
 
