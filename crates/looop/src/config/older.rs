@@ -2,9 +2,11 @@
 //!
 //! A single runner was once written flat at the top (`tick`, `interactive`, `resume`, later `tick_command` and
 //! `worker_command`); it becomes runner `default`. Its models stood in keys of their own and fill their placeholders.
-//! Tick commands were once piped into a formatter that is gone.
+//! Tick commands were once piped into a formatter that is gone. A worker's command that `looop init` wrote is the one that
+//! it writes now.
 
 use super::{
+    preset::renewed,
     template::{placeholders, replace_plain, takes_message},
     tree::{Field, Format, Item, Node},
     warning::Warning,
@@ -38,6 +40,13 @@ pub(super) fn modernise(fields: &mut Vec<Field>, format: Format) -> Vec<Warning>
     lift_flat(fields, &mut warnings);
     for runner in fields.iter_mut().filter(|field| field.key == "runners").filter_map(table_of).flatten() {
         let name = runner.key.clone();
+        for field in table_of(runner).into_iter().flatten().filter(|field| field.key == "interactive") {
+            if let Item::Text(command) = &mut field.value.item
+                && let Some(present) = renewed(command)
+            {
+                present.clone_into(command);
+            }
+        }
         for field in table_of(runner).into_iter().flatten().filter(|field| field.key == "tick") {
             if let Item::Text(command) = &mut field.value.item
                 && let Some(rest) = without_formatter(command)

@@ -12,8 +12,11 @@ pub struct RunnerPreset {
     /// One decision: without tools and with a small system prompt where the agent can; the prompt comes on stdin or as
     /// a file, never as an argument, since an argument is limited to 128 KiB.
     pub tick: &'static str,
-    /// A worker in a terminal that nobody watches.
+    /// A worker in a terminal that nobody watches: it starts without a dialog, also in a new home and in a new folder,
+    /// and changes nothing in the settings of the person.
     pub interactive: &'static str,
+    /// What earlier versions wrote for `interactive`. A configuration that still has it means the present command.
+    pub former: &'static [&'static str],
     /// What one should know before using it.
     pub note: &'static str,
 }
@@ -25,7 +28,12 @@ pub const PRESETS: &[RunnerPreset] = &[
         tick: "claude -p ${ANTHROPIC_API_KEY:+--bare} --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
                --system-prompt 'Decide.' --json-schema \"$(<{{schema_file}})\" --output-format stream-json \
                --include-partial-messages --verbose",
-        interactive: "claude --dangerously-skip-permissions \"Read {{prompt_file}} and do what it says.\"",
+        // IS_DEMO skips all dialogs of a first start. In a home where nobody has set claude up there is nobody who allowed
+        // the key, so it is passed by a helper; elsewhere what claude is signed in with counts.
+        interactive: "IS_DEMO=1 claude --dangerously-skip-permissions --settings \"$([ -z \"$ANTHROPIC_API_KEY\" ] || \
+                      grep -qs hasCompletedOnboarding \"${CLAUDE_CONFIG_DIR:-$HOME}/.claude.json\" && echo '{}' || \
+                      echo '{\"apiKeyHelper\":\"echo $ANTHROPIC_API_KEY\"}')\" \"Read {{prompt_file}} and do what it says.\"",
+        former: &["claude --dangerously-skip-permissions \"Read {{prompt_file}} and do what it says.\""],
         note: "with ANTHROPIC_API_KEY set it runs --bare, which needs the key; else it uses the subscription it is signed in with.",
     },
     RunnerPreset {
@@ -35,21 +43,27 @@ pub const PRESETS: &[RunnerPreset] = &[
                -c include_environment_context=false -c web_search=disabled -c features.shell_tool=false \
                -c features.unified_exec=false -c features.view_image=false -c features.goals=false \
                -c features.multi_agent=false -c features.multi_agent_v2=false --output-schema {{strict_schema_file}} -",
-        interactive: "codex --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
+        interactive: "codex -c \"projects={\\\"$PWD\\\"={trust_level=\\\"trusted\\\"}}\" -c check_for_update_on_startup=false \
+                      --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
+        former: &[
+            "codex --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
+        ],
         note: "codex reports tokens; dollars need its model, from -m, from its own settings or as model = \"…\" here.",
     },
     RunnerPreset {
         name: "opencode",
         tick: "OPENCODE_CONFIG_CONTENT='{\"agent\":{\"looop\":{\"mode\":\"primary\",\"prompt\":\"Decide.\",\"tools\":{\"*\":false}}}}' \
                opencode run --format json --agent looop --title looop",
-        interactive: "opencode --prompt \"Read {{prompt_file}} and do what it says.\"",
+        interactive: "OPENCODE_DISABLE_AUTOUPDATE=1 opencode --auto --prompt \"Read {{prompt_file}} and do what it says.\"",
+        former: &["opencode --prompt \"Read {{prompt_file}} and do what it says.\""],
         note: "add -m provider/model to choose a model.",
     },
     RunnerPreset {
         name: "pi",
         tick: "pi -p --mode json --no-tools --no-session -ne -ns -nc \
                --system-prompt 'Answer with one JSON object.' @{{prompt_file}}",
-        interactive: "pi @{{prompt_file}}",
+        interactive: "pi --approve @{{prompt_file}}",
+        former: &["pi @{{prompt_file}}"],
         note: "add --provider and --model to choose a model.",
     },
     RunnerPreset {
@@ -58,6 +72,7 @@ pub const PRESETS: &[RunnerPreset] = &[
                echo Decide. > .gemini/system.md && GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_SYSTEM_MD=1 gemini --skip-trust --approval-mode plan -e none \
                --output-format stream-json -p 'Answer with one JSON object.'",
         interactive: "gemini --yolo --skip-trust -i \"Read {{prompt_file}} and do what it says.\"",
+        former: &[],
         note: "gemini reports tokens, not dollars.",
     },
 ];
@@ -65,6 +80,12 @@ pub const PRESETS: &[RunnerPreset] = &[
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static RunnerPreset> {
     PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// The present command for what an earlier version wrote as the command of a worker.
+pub(super) fn renewed(interactive: &str) -> Option<&'static str> {
+    let known = PRESETS.iter().find(|preset| preset.former.contains(&interactive))?;
+    Some(known.interactive)
 }
 
 /// Which of the known agents are on the `PATH` of that environment, in the order in which they are offered.

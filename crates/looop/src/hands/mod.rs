@@ -1,6 +1,7 @@
 //! The hands: what to start for an effect, and what came of it.
 
 pub(crate) mod act;
+pub(crate) mod adapt;
 pub(crate) mod authored;
 pub(crate) mod await_file;
 pub(crate) mod await_folders;

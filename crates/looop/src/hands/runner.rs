@@ -1,7 +1,7 @@
 //! Which command a worker runs, and why it may have none.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::task::Task;
 use crate::config::{Config, Template};
@@ -74,15 +74,19 @@ fn nobody() -> String {
 pub(crate) fn missing(agent: &Agent, env: &[(String, String)]) -> Option<String> {
     let runner = agent.runner.as_ref()?;
     let program = program(agent.command.as_str())?;
+    find(program, env).is_none().then(|| format!("{program} of runner \"{runner}\" is not on the PATH"))
+}
+
+/// The file of a program, as far as that can be told. One that depends on a working directory is taken as it is.
+pub(crate) fn find(program: &str, env: &[(String, String)]) -> Option<PathBuf> {
     let value = |name: &str| env.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value);
-    let is_there = match program.strip_prefix("~/") {
-        Some(below) => is_program(&Path::new(value("HOME")).join(below)),
-        None if program.starts_with('/') => is_program(Path::new(program)),
-        // It depends on a working directory that is not there yet.
-        None if program.contains('/') => true,
-        None => std::env::split_paths(value("PATH")).any(|folder| is_program(&folder.join(program))),
-    };
-    (!is_there).then(|| format!("{program} of runner \"{runner}\" is not on the PATH"))
+    let there = |file: PathBuf| is_program(&file).then_some(file);
+    match program.strip_prefix("~/") {
+        Some(below) => there(Path::new(value("HOME")).join(below)),
+        None if program.starts_with('/') => there(program.into()),
+        None if program.contains('/') => Some(program.into()),
+        None => std::env::split_paths(value("PATH")).map(|folder| folder.join(program)).find_map(there),
+    }
 }
 
 /// The program that a shell command begins with, where that is plain to see.

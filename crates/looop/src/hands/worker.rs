@@ -15,7 +15,7 @@ use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
 use super::task::{self, Task};
-use super::{contract, environ, sense, settled, workplace, worktree};
+use super::{adapt, contract, environ, sense, settled, workplace, worktree};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -60,11 +60,12 @@ fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<
     if let Some(reason) = missing(&agent, &env) {
         return Err(reason);
     }
+    let command = adapt::command(&agent, &env, reader.root())?;
     let cwd = workplace::make(reader, config, task, confined.is_some())?;
     let prompt = folder(reader, &task.session).join(contract::FILE);
     let wait = contract::wait_of(agent.command.as_str());
     env.extend(wait.map(|seconds| (contract::WAIT.to_owned(), seconds.to_string())));
-    let mut spec = spec(config, task, &agent, (agent.command.fill(&prompt), cwd, env));
+    let mut spec = spec(config, task, &agent, (command.fill(&prompt), cwd, env));
     if let Some(confined) = &confined {
         spec.argv = confined.wrap(reader, config, (task, &agent), &spec)?;
         spec.spare.clear();

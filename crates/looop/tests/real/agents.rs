@@ -5,7 +5,7 @@ use std::path::Path;
 
 use looop_sim::model::Model;
 use looop_sim::profile::Profile;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::apart::Gate;
 use crate::desk::Desk;
@@ -17,11 +17,12 @@ const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model/
 /// What the worker is started with.
 const PROMPT: &str = "Count the herons at the harbour.";
 
-/// What an agent needs so that it asks nothing at its first start, and how its screen looks.
+/// What an agent needs to reach the model server in a new home, and how its screen looks. That it starts without a dialog
+/// there is the business of its preset.
 pub(crate) struct Agent {
     pub(crate) runner: &'static str,
     /// Shown when it waits for input.
-    ready: &'static str,
+    pub(crate) ready: &'static str,
     /// What it asks for when it starts in a terminal, whatever its settings; it does without.
     pub(crate) habits: &'static [&'static str],
     /// Files in its home folder, and variables.
@@ -31,8 +32,6 @@ pub(crate) struct Agent {
 
 /// What the files and variables depend on.
 pub(crate) struct Settings {
-    /// The folder it works in.
-    work: String,
     /// The model server.
     url: String,
 }
@@ -77,8 +76,7 @@ pub(crate) fn hired(agent: &Agent, id: &'static str, scenario: &str) -> (Desk, M
     let (mut model, gate) = (None, Gate::shut());
     let desk = Desk::with(id, |profile| {
         let server = Model::start(SERVER);
-        let work = profile.data().to_string_lossy().into_owned();
-        let settings = Settings { work, url: server.url(scenario) };
+        let settings = Settings { url: server.url(scenario) };
         for (path, text) in (agent.files)(&settings) {
             put(&profile.outside().join("home").join(path), &text);
         }
@@ -104,17 +102,7 @@ pub(crate) fn claude() -> Agent {
         runner: "claude",
         ready: r"\n❯\s*\n─+\n.*bypass permissions on",
         habits: &[],
-        files: |set| {
-            let projects = json!({ set.work.as_str(): { "hasTrustDialogAccepted": true } });
-            let known = json!({ "approved": ["x"], "rejected": [] });
-            let file = json!({
-                "hasCompletedOnboarding": true,
-                "bypassPermissionsModeAccepted": true,
-                "customApiKeyResponses": known,
-                "projects": projects,
-            });
-            vec![(".claude.json", file.to_string())]
-        },
+        files: |_| Vec::new(),
         env: |set| {
             vec![
                 ("ANTHROPIC_BASE_URL", set.url.clone()),
@@ -129,6 +117,43 @@ pub(crate) fn claude() -> Agent {
     }
 }
 
+/// A person who is signed in with a subscription goes on using it, also where there is a key that claude was not allowed to
+/// use.
+#[test]
+fn claude_works_with_a_subscription() {
+    let agent = Agent {
+        files: |_| {
+            let login = json!({
+                "accessToken": "subscribed",
+                "refreshToken": "again",
+                "expiresAt": 4_102_444_800_000_u64,
+                "scopes": ["user:inference", "user:profile"],
+                "subscriptionType": "max",
+            });
+            let refused = json!({ "approved": [], "rejected": ["x"] });
+            vec![
+                (
+                    ".claude.json",
+                    json!({ "hasCompletedOnboarding": true, "customApiKeyResponses": refused }).to_string(),
+                ),
+                (".claude/.credentials.json", json!({ "claudeAiOauth": login }).to_string()),
+            ]
+        },
+        ..claude()
+    };
+    if !found(&[agent.runner, "python3"]) {
+        return;
+    }
+    let (desk, model, _gate) = hired(&agent, "claude", "talk");
+    desk.start_agent(agent.runner, PROMPT);
+    desk.expect("I read it\\.");
+    desk.expect(agent.ready);
+    assert!(desk.shot().has("Claude Max"), "{}", desk.shot().text());
+    let keys: Vec<Value> = model.requests().into_iter().map(|request| request["key"].clone()).collect();
+    assert!(!keys.is_empty() && keys.iter().all(|key| key == "subscribed"), "{keys:?}");
+    desk.kill();
+}
+
 #[test]
 fn codex_works() {
     works(&codex());
@@ -141,10 +166,10 @@ pub(crate) fn codex() -> Agent {
         habits: &["raw.githubusercontent.com"],
         files: |set| {
             let provider = format!(
-                "model = \"fake-model\"\nmodel_provider = \"fake\"\ncheck_for_update_on_startup = false\n\
+                "model = \"fake-model\"\nmodel_provider = \"fake\"\n\
                  [model_providers.fake]\nname = \"Fake\"\nbase_url = \"{}/v1\"\nenv_key = \"FAKE_KEY\"\n\
-                 wire_api = \"responses\"\nrequest_max_retries = 1\nstream_max_retries = 1\n[features]\nplugins = false\napps = false\n[analytics]\nenabled = false\n[projects.{:?}]\ntrust_level = \"trusted\"\n",
-                set.url, set.work
+                 wire_api = \"responses\"\nrequest_max_retries = 1\nstream_max_retries = 1\n[features]\nplugins = false\napps = false\n[analytics]\nenabled = false\n",
+                set.url
             );
             vec![(".codex/config.toml", provider)]
         },
@@ -160,7 +185,7 @@ fn opencode_works() {
 pub(crate) fn opencode() -> Agent {
     Agent {
         runner: "opencode",
-        ready: r"┃\s*\n.*┃\s*\n.*┃\s*\n.*┃  Build · Fake Fake",
+        ready: r"┃\s*\n.*┃\s*\n.*┃\s*\n.*┃  Build auto · Fake Fake",
         habits: &[],
         files: |set| {
             let options = json!({ "baseURL": format!("{}/v1", set.url), "apiKey": "x" });
@@ -175,17 +200,11 @@ pub(crate) fn opencode() -> Agent {
                 "model": "fake/fake-model",
                 "small_model": "fake/fake-model",
                 "provider": { "fake": provider },
-                "permission": { "*": "allow" },
             });
             vec![(".config/opencode/opencode.json", file.to_string())]
         },
         env: |_| {
-            let names = [
-                "OPENCODE_DISABLE_MODELS_FETCH",
-                "OPENCODE_DISABLE_AUTOUPDATE",
-                "OPENCODE_PURE",
-                "npm_config_offline",
-            ];
+            let names = ["OPENCODE_DISABLE_MODELS_FETCH", "OPENCODE_PURE", "npm_config_offline"];
             names.map(|name| (name, "1".to_owned())).into()
         },
     }
@@ -237,7 +256,7 @@ pub(crate) fn gemini() -> Agent {
                 "general": { "disableAutoUpdate": true, "disableUpdateNag": true, "maxAttempts": 1 },
                 "privacy": { "usageStatisticsEnabled": false },
                 "telemetry": { "enabled": false },
-                "ide": { "enabled": false, "hasSeenNudge": true },
+                "ide": { "enabled": false },
             });
             vec![(".gemini/settings.json", file.to_string())]
         },

@@ -1,5 +1,7 @@
 //! One worker in a profile of its own, and the verbs by which it is driven.
 
+use std::rc::Rc;
+
 use looop_sim::profile::{Profile, Ran};
 use serde_json::Value;
 
@@ -11,7 +13,7 @@ const NEVER: &str = "180s";
 
 /// A worker, or the place for one.
 pub(crate) struct Desk {
-    profile: Profile,
+    profile: Rc<Profile>,
     id: &'static str,
 }
 
@@ -43,7 +45,8 @@ impl Desk {
 
     /// The same in a profile that is made further, for example with more variables.
     pub(crate) fn with(id: &'static str, more: impl FnOnce(Profile) -> Profile) -> Self {
-        Self { profile: more(Profile::bare(LOOOP).env("PATH", needs::path())), id }
+        let profile = more(Profile::bare(LOOOP).env("PATH", needs::path()));
+        Self { profile: Rc::new(profile), id }
     }
 
     /// Its profile.
@@ -54,6 +57,11 @@ impl Desk {
     /// Its name.
     pub(crate) fn id(&self) -> &str {
         self.id
+    }
+
+    /// Another worker in the same profile.
+    pub(crate) fn beside(&self, id: &'static str) -> Self {
+        Self { profile: Rc::clone(&self.profile), id }
     }
 
     /// The verb, for this worker.

@@ -6,6 +6,7 @@
 
 mod agents;
 mod apart;
+mod contained;
 mod crews;
 mod decides;
 mod desk;

@@ -29,7 +29,7 @@ fn runners_table_of_0_9_to_0_31() {
     assert_eq!(config.decider_chain(), [decider("pi")]);
     let [tick, interactive, resume] = command(config, "pi");
     assert_eq!(tick.as_deref(), Some("pi -p --mode json 'Do it.'"));
-    assert_eq!(interactive.as_deref(), Some("pi @{{prompt_file}}"));
+    assert_eq!(interactive.as_deref(), Some("pi --approve @{{prompt_file}}"));
     assert_eq!(resume.as_deref(), Some("pi --session"));
     assert!(matches!(&config.runners["pi"].cost, Cost::Field { mode: CostMode::Sum, .. }));
     assert_eq!(config.busy_interval, Duration::from_secs(20));

@@ -74,3 +74,23 @@ fn agents_on_the_path() {
     assert_eq!(found_on_path(&env), ["claude", "pi"]);
     assert_eq!(found_on_path(&Env::new()), Vec::<&str>::new());
 }
+
+#[test]
+fn a_worker_command_that_an_earlier_init_wrote_is_the_present_one() {
+    for known in PRESETS {
+        for former in known.former {
+            let name = RunnerName::new("mine").unwrap();
+            let text =
+                format!("[runners.mine]\ninteractive = {}\n", ::toml::Value::String((*former).to_owned()));
+            let loaded = toml(&text).unwrap();
+            assert_eq!(
+                loaded.config.runners[&name].interactive.as_ref().unwrap().as_str(),
+                known.interactive
+            );
+            assert_eq!(loaded.warnings, []);
+            let more = text.replace("{{prompt_file}}", "--more {{prompt_file}}");
+            let kept = toml(&more).unwrap().config.runners[&name].interactive.clone().unwrap();
+            assert_eq!(kept.as_str(), former.replace("{{prompt_file}}", "--more {{prompt_file}}"));
+        }
+    }
+}
