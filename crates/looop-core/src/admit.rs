@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::approval::{Ground, Wish};
+use crate::approval::{Ground, PULSE, Wish};
 use crate::bounds::{ASKS, MOVE, VERIFY, json_width, text_width};
 use crate::gate::Limits;
-use crate::ledger::state::{Deciding, Ledger};
+use crate::ledger::state::{AskRecord, Deciding, Ledger};
 use crate::model::digest::Digest;
 use crate::model::goal;
 use crate::model::letter::{Ask, AskKind, Topic};
@@ -288,7 +288,8 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         Move::RemoveSensor { name } => {
             wrong(!docs.sensors.contains_key(name.as_str()), format!("there is no sensor {name}"))
         }
-        Move::AskHuman { prompt, .. } => wrong(prompt.trim().is_empty(), "the question is empty".to_owned()),
+        Move::AskHuman { prompt, .. } if prompt.trim().is_empty() => Some("the question is empty".to_owned()),
+        Move::AskHuman { prompt, .. } => asked_already(cx, prompt),
         Move::DropSchedule { name } => {
             wrong(!docs.schedules.contains_key(name.as_str()), format!("there is no schedule {name}"))
         }
@@ -300,6 +301,17 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         Move::Undo { .. } => Some("a move is taken back by looop undo only".to_owned()),
         Move::Noop { .. } | Move::WriteSchedule { .. } => None,
     }
+}
+
+/// Why a decider's question is not asked: the same one waits for an answer.
+fn asked_already(cx: &Context<'_>, prompt: &str) -> Option<String> {
+    let Author::Decider(_) = cx.author else { return None };
+    let words = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
+    let same = |ask: &AskRecord| {
+        ask.from == PULSE && ask.kind == AskKind::Question && words(&ask.prompt) == words(prompt)
+    };
+    let (id, _) = cx.ledger.asks.iter().find(|(_, ask)| same(ask))?;
+    Some(format!("{id} asks the same and waits for an answer"))
 }
 
 /// How a plan is carried out.

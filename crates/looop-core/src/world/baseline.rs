@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::observation::Docs;
+use super::probe::Health;
 use super::reading::Reading;
 use crate::model::digest::{Digest, canonical};
 use crate::model::moves::one_line;
@@ -108,11 +109,12 @@ pub fn items(docs: &Docs, readings: &BTreeMap<String, Reading>) -> Items {
         match name.as_str() {
             // A worker and a claim are things of their own: a change of one has its name.
             "sys-sessions" => {
-                items.extend(rows(reading, "workers", "id").map(|(id, row)| (worker_item(id), row)));
+                items.extend(rows(reading, "workers", "id").map(|(id, row)| (worker_item(id), unasked(row))));
             }
             "sys-claims" => {
                 items.extend(
-                    rows(reading, "claims", "name").map(|(name, row)| (format!("claim:{name}"), row)),
+                    rows(reading, "claims", "name")
+                        .map(|(name, row)| (format!("claim:{name}"), seen_of_value(row))),
                 );
             }
             _ => drop(items.insert(format!("reading:{name}"), seen_of(reading))),
@@ -127,10 +129,20 @@ fn rows<'a>(
     reading: &'a Reading,
     list: &str,
     key: &'static str,
-) -> impl Iterator<Item = (&'a str, Seen)> + use<'a> {
+) -> impl Iterator<Item = (&'a str, &'a Value)> + use<'a> {
     let rows = reading.signal.get(list).and_then(Value::as_array).into_iter().flatten();
     rows.filter(|row| row.get("own") != Some(&Value::Bool(true)))
-        .filter_map(move |row| Some((row.get(key)?.as_str()?, seen_of_value(row))))
+        .filter_map(move |row| Some((row.get(key)?.as_str()?, row)))
+}
+
+/// The row of a worker without what it asks a person: neither the question nor the answer is news for a decider.
+fn unasked(row: &Value) -> Seen {
+    let mut row = row.clone();
+    if row.get("health").and_then(Value::as_str) == Some(Health::Waiting.word()) {
+        row["health"] = Health::Busy.word().into();
+        row.as_object_mut().map(|row| row.remove("note"));
+    }
+    seen_of_value(&row)
 }
 
 /// The key of a worker's item.

@@ -9,9 +9,10 @@ use super::fleet::{Worker, WorkerState};
 use super::observation::{Observation, ScheduleDoc};
 use super::reading::{Reading, Trust};
 use crate::admit::workers::budget;
+use crate::approval::PULSE;
 use crate::builtin::{Readiness, readiness};
 use crate::gate::Limits;
-use crate::ledger::state::Ledger;
+use crate::ledger::state::{AskRecord, Ledger};
 use crate::meter::Micros;
 use crate::model::goal;
 use crate::model::moves::one_line;
@@ -232,14 +233,16 @@ pub fn ready_goals(
     seen.docs.goals.iter().filter_map(|(id, doc)| is_ready((id, doc.text()?))).collect()
 }
 
-/// The asks that wait, as a reading.
+/// The asks that wait, as a reading. What a worker asks a person is not for a decider to act upon: it is shown, and is
+/// no news.
 pub fn asks(ledger: &Ledger) -> Reading {
-    let rows: Vec<Value> = ledger
-        .asks
-        .iter()
-        .map(|(id, ask)| json!({"id": id, "from": ask.from, "prompt": one_line(&ask.prompt, 300)}))
-        .collect();
-    own(json!({"pending": rows}), Value::Null, Trust::External)
+    let row = |(id, ask): (&String, &AskRecord)| json!({"id": id, "from": ask.from, "prompt": one_line(&ask.prompt, 300)});
+    let of = |own: bool| -> Vec<Value> {
+        ledger.asks.iter().filter(|(_, ask)| (ask.from == PULSE) == own).map(row).collect()
+    };
+    let of_workers = of(false);
+    let detail = if of_workers.is_empty() { Value::Null } else { json!({"of_workers": of_workers}) };
+    own(json!({"pending": of(true)}), detail, Trust::External)
 }
 
 fn schedules(ledger: &Ledger, seen: &Observation, now: &Now) -> Reading {

@@ -225,7 +225,7 @@ fn a_letter_is_taken_once_and_its_answer_settles_it() {
     world.decided(&json!({"action": "noop"}));
     world.seen.letters.asks.insert("a".into(), letter("a", 7));
     world.beat();
-    world.decided(&json!({"action": "noop"}));
+    assert_eq!(world.decides(), 0, "what somebody asks a person does not wake the model");
     world.beat();
     assert_eq!(world.entries().filter(|entry| matches!(entry, Entry::Asked { .. })).count(), 1);
     world.seen.letters.answers.insert("a".into(), answer("a"));

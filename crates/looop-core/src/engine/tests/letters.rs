@@ -307,3 +307,41 @@ fn what_a_confined_worker_is_done_with_is_put_away_for_it() {
     assert!(said(&world).contains(&"b dismissed".to_owned()), "{:?}", said(&world));
     world.audit();
 }
+
+#[test]
+fn neither_a_workers_question_nor_its_answer_costs_a_decide() {
+    let mut world = employed();
+    world.beat();
+    if world.decides() == 1 {
+        world.decided(&json!({"action": "noop"}));
+    }
+    world.asks("a", "w~1", AskKind::Question);
+    world.beat();
+    assert_eq!((world.decides(), world.engine.ledger().asks.len()), (0, 1), "a question");
+    world.answers("a", "yes");
+    world.seen.letters.awaited.insert("a".to_owned());
+    world.beat();
+    assert_eq!((world.decides(), world.engine.ledger().asks.len()), (0, 0), "an answer");
+    world.fetches("a");
+    world.beat();
+    assert_eq!(world.decides(), 0, "an answer that was fetched");
+    world.audit();
+}
+
+#[test]
+fn a_question_of_a_decider_that_waits_is_not_asked_twice() {
+    let mut world = World::new(false, &["m"]).goal("g", "A goal in prose.");
+    let ask = |prompt: &str| json!({"action": "ask_human", "prompt": prompt, "goal": "g"});
+    world.beat();
+    world.decided(&ask("Main or release?"));
+    world.asked_a_person();
+    world.pass(Duration::from_hours(1));
+    world.seen.docs.playbook = Doc::of("something changed");
+    world.beat();
+    world.decided(&ask("main or  Release?"));
+    let refused = world
+        .logged(|entry| if let Entry::Rejected { reason, .. } = entry { Some(reason.clone()) } else { None });
+    assert_eq!(refused, ["ask you: main or Release?: ask-1 asks the same and waits for an answer"]);
+    assert_eq!(world.engine.ledger().asks.len(), 1);
+    world.audit();
+}

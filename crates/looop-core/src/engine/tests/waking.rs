@@ -104,15 +104,14 @@ fn a_kill_or_a_restart_of_our_own_does_not_wake_and_a_persons_kill_does() {
 }
 
 #[test]
-fn a_proof_and_a_wait_and_a_silence_wake() {
+fn a_proof_and_a_silence_wake_and_a_wait_does_not() {
     let mut world = own();
     assert!(!wakes(&mut world));
     world.asks("a", "w~1", AskKind::Flag);
-    assert!(wakes(&mut world), "it waits on a person");
-    assert!(!wakes(&mut world));
+    assert!(!wakes(&mut world), "it waits on a person");
     world.seen.letters.asks.clear();
     world.docs_of_now();
-    assert!(wakes(&mut world), "and no longer");
+    assert!(!wakes(&mut world), "and no longer");
     world.seen.docs.fleet.workers.get_mut("w~1").unwrap().silent_s = Some(15 * 60);
     assert!(wakes(&mut world), "it is stuck");
     world.dies("w~1", WorkerState::Exited(0));
@@ -157,7 +156,7 @@ fn what_is_pruned_of_a_worker_that_lives_again_is_no_change() {
 fn an_answer_that_is_brought_does_not_wake() {
     let mut world = own();
     world.asks("a", "w~1", AskKind::Question);
-    assert!(wakes(&mut world));
+    assert!(!wakes(&mut world));
     world.answers("a", "yes");
     world.dies("w~1", WorkerState::Lost);
     world.beat();

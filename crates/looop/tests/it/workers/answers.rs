@@ -2,10 +2,12 @@
 
 use std::os::unix::process::ExitStatusExt;
 
-use looop_sim::profile::Ran;
+use looop_core::ledger::entry::Entry;
+use looop_sim::profile::{Profile, Ran};
 use looop_store::POINTS;
+use serde_json::json;
 
-use super::yard::Yard;
+use super::yard::{LOOOP, Yard};
 
 /// Asks, has its ask killed as an agent's shell does, and then takes lines, as an agent that waits for its next prompt.
 const KILLS: &str = r#""$LOOOP_BIN" ask --prompt "A or B?" & until [ -s "$LOOOP_DATA_DIR/asks/w-1.json" ]; do :; done
@@ -50,7 +52,7 @@ fn an_answer_is_typed_once_where_nobody_blocks_on_it() {
     assert!(yard.profile.file("journal.md").unwrap().contains("typed into w: The person answered"));
     // It may not have seen it: the same again is no second question.
     assert_eq!(asks_again(&yard).ok().stdout, "B\n");
-    assert_eq!(yard.run(&["asks", "--json"]).ok().json(), serde_json::json!([]));
+    assert_eq!(yard.run(&["asks", "--json"]).ok().json(), json!([]));
 }
 
 #[test]
@@ -87,6 +89,23 @@ fn an_ask_that_blocks_gets_the_answer_itself() {
     expect(&yard, "got <B>");
     yard.run(&["beat"]).ok();
     assert_eq!(told(&yard), 0);
+}
+
+#[test]
+fn neither_a_question_nor_its_answer_costs_a_decide() {
+    let asks = r#""$LOOOP_BIN" ask --prompt "A or B?"; cat; : {{prompt_file}}"#;
+    let start = json!({"action": "start_worker", "id": "w", "prompt": "p", "command": asks});
+    let yard = Yard::of(Profile::bare(LOOOP).decider(&start));
+    yard.run(&["beat"]).ok();
+    let unchanged = "would do nothing: nothing changed since the last decision";
+    yard.profile.until_is("the ask", || yard.run(&["asks", "--json"]).ok().json()[0]["id"] == "w-1");
+    assert_eq!(yard.profile.verdict(), unchanged);
+    yard.run(&["answer", "w-1", "B"]).ok();
+    expect(&yard, "B");
+    assert_eq!(yard.profile.verdict(), unchanged);
+    let decides =
+        yard.profile.entries().into_iter().filter(|entry| matches!(entry, Entry::DecideStarted { .. }));
+    assert_eq!(decides.count(), 1);
 }
 
 #[test]
