@@ -25,6 +25,7 @@ mod rights;
 pub(crate) mod terms;
 pub mod undo;
 pub(crate) mod workers;
+mod works;
 
 pub use agent::{agent_of, names_agent};
 
@@ -181,8 +182,15 @@ fn unfair(cx: &Context<'_>, proposal: &Proposal) -> Option<String> {
 fn plan(cx: &Context<'_>, proposal: Proposal) -> Result<Plan, String> {
     let Proposal { action, journal, goal, next_interval_s, .. } = proposal;
     let action = fixed(cx, action)?;
-    let goal =
-        goal.or_else(|| if let Move::StartWorker { goal, .. } = &action { goal.clone() } else { None });
+    let goal = goal.or_else(|| {
+        if let Move::StartWorker { goal, .. } = &action {
+            goal.clone()
+        } else if let Move::SettleWork { session, .. } = &action {
+            works::goal(cx.ledger, session)
+        } else {
+            None
+        }
+    });
     let own = cx.author == Author::Builtin && matches!(action, Move::AskHuman { .. });
     let counts = cx.author != Author::Person;
     let recipe = goal.as_ref().filter(|_| counts).and_then(|goal| recipe(cx.ledger, cx.docs, goal.as_str()));
@@ -299,6 +307,7 @@ fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         | Move::RestartSession { .. }
         | Move::KillWorker { .. } => workers::fault(cx, action),
         Move::Undo { .. } => Some("a move is taken back by looop undo only".to_owned()),
+        Move::SettleWork { session, how, .. } => works::fault(cx, session, *how),
         Move::Noop { .. } | Move::WriteSchedule { .. } => None,
     }
 }
@@ -337,7 +346,11 @@ fn act(cx: &Context<'_>, plan: &Plan) -> Result<Act, String> {
             None => Ok(act),
         };
     }
-    if matches!(plan.action, Move::RunShell { .. } | Move::SendNotification { .. }) {
+    let hosted = matches!(
+        plan.action,
+        Move::RunShell { .. } | Move::SendNotification { .. } | Move::SettleWork { .. }
+    );
+    if hosted {
         return Ok(Act::Hosted { session: session_name(cx.ledger, "move") });
     }
     if matches!(plan.action, Move::AskHuman { .. }) {

@@ -238,6 +238,7 @@ pub fn deed(action: &Move) -> String {
         Move::WriteSchedule { name, .. } => format!("write schedule {name}"),
         Move::DropSchedule { name } => format!("drop schedule {name}"),
         Move::Undo { what, .. } => format!("take back: {what}"),
+        Move::SettleWork { session, how, .. } => format!("{} the work of {session}", how.verb()),
     }
 }
 

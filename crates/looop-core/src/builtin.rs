@@ -18,7 +18,7 @@ use crate::model::outcome::Ended;
 use crate::purse;
 use crate::time::{Now, span_text};
 use crate::world::condition::{self, Truth, Unknown};
-use crate::world::fleet::is_worker_id;
+use crate::world::fleet::{is_worker_id, worker_of};
 use crate::world::observation::{Checked, Doc, Observation};
 use crate::world::reading::Reading;
 
@@ -134,6 +134,10 @@ pub enum Idle {
     NoRunner(String),
     /// It is ready, its recipe is a worker, and none can be started as the goal says.
     Misfit(String),
+    /// It is ready, and this session's work for it waits for a person.
+    Review(String),
+    /// It is ready, and its last worker failed so short a time ago that the next one waits.
+    Retry(Duration),
     /// It is ready, its recipe is a worker, and so many live already.
     NoRoom(usize),
     /// It is ready, its recipe is a worker, and there is no money for one.
@@ -170,6 +174,13 @@ impl Idle {
             Self::NoRunner(why) => {
                 format!("{why}, and no runner can start its worker; set runners.<name>.interactive")
             }
+            Self::Review(session) => {
+                let id = worker_of(session);
+                format!("the work of {id} is done and waits for you: looop review {id}")
+            }
+            Self::Retry(left) => {
+                format!("its last worker failed; the next is started in {}", span_text(*left))
+            }
             Self::NoRoom(cap) => format!("it waits for room: max_workers is {cap}"),
             Self::NoMoney(why) => format!("it waits for money: {why}"),
         }
@@ -179,12 +190,13 @@ impl Idle {
     fn word(&self) -> &'static str {
         match self {
             Self::Holds(_) | Self::Interview(Interview::None) => "as it should be",
-            Self::NotDue(_) | Self::Unmet(_) => "not due",
+            Self::NotDue(_) | Self::Unmet(_) | Self::Retry(_) => "not due",
             Self::Unknown(_) => "with an unknown condition",
             Self::Waits(_) | Self::Interview(Interview::Due | Interview::Asked | Interview::Wanted) => {
                 "waiting for your answer"
             }
             Self::Left(_) => "left alone",
+            Self::Review(_) => "waiting for your review",
             Self::Prose | Self::NoRecipe(_) => "for a model to serve",
             Self::Worked(_) | Self::Claimed(_) => "being worked on",
             Self::NoRunner(_) | Self::NoRoom(_) => "for a worker to serve",
@@ -242,7 +254,7 @@ pub fn choose(
     }
     let pick = best.and_then(|(_, id, goal)| {
         let body = seen.docs.goals.get(&id).and_then(Doc::text).map_or("", |text| goal::split(text).1);
-        Some((proposal(&id, (&goal, body), &standings[&id])?, pick_reason(&id, &standings[&id])))
+        Some((proposal(ledger, &id, (&goal, body), &standings[&id])?, pick_reason(&id, &standings[&id])))
     });
     Choice { pick, standings }
 }
@@ -288,6 +300,9 @@ fn standing(
     }
     if let Some(idle) = taken(id, seen) {
         return Standing::Not(idle);
+    }
+    if let Some(session) = &record.review {
+        return Standing::Not(Idle::Review(session.clone()));
     }
     if record.left.is_some() && record.left == recipe(ledger, &seen.docs, id) {
         return Standing::Not(Idle::Left(why));
@@ -362,14 +377,24 @@ fn with_worker(
     if let Err(reason) = purse::worker(ledger, limits, allowance, goal, now) {
         return Standing::Not(Idle::NoMoney(reason));
     }
-    Standing::Servable(why)
+    match retry_left(&ledger.goal(id), limits, now) {
+        Duration::ZERO => Standing::Servable(why),
+        left => Standing::Not(Idle::Retry(left)),
+    }
+}
+
+/// How long a goal still waits after a worker that failed: each failure in a row makes the wait four times as long.
+pub(crate) fn retry_left(record: &GoalRecord, limits: &Limits, now: &Now) -> Duration {
+    let Some(failed) = record.failed.as_ref().filter(|_| record.fruitless > 0) else { return Duration::ZERO };
+    let times = 4_u32.saturating_pow(record.fruitless.saturating_sub(1));
+    now.left(failed, limits.worker_retry.saturating_mul(times))
 }
 
 fn pick_reason(id: &str, standing: &Standing) -> String {
     format!("goal {id}: {}", standing.text())
 }
 
-fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Option<Proposal> {
+fn proposal(ledger: &Ledger, id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Option<Proposal> {
     let name = Name::new(id).ok()?;
     let action = match (standing, &goal.run) {
         (Standing::Servable(_), Some(cmd)) => Move::RunShell { cmd: cmd.clone(), reason: None },
@@ -384,7 +409,7 @@ fn proposal(id: &str, (goal, body): (&Goal, &str), standing: &Standing) -> Optio
             repo: None,
             cwd: None,
         },
-        (Standing::Exhausted(_), None) => return Some(fruitless_ask(&name)),
+        (Standing::Exhausted(_), None) => return Some(fruitless_ask(ledger, &name)),
         (Standing::Exhausted(why), Some(_)) => Move::AskHuman {
             prompt: format!(
                 "Goal \"{id}\" still fails: {why}. Its recipe is `{}`. Fix the goal or the cause, and this question closes \

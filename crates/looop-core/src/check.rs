@@ -117,6 +117,9 @@ impl Seen {
             | Entry::ClaimReaped { .. }
             | Entry::Told { .. }
             | Entry::Pruned { .. }
+            | Entry::WorkFound { .. }
+            | Entry::GoalsHold { .. }
+            | Entry::WorkerNoted { .. }
             | Entry::Notified { .. }
             | Entry::Undelivered { .. }
             | Entry::Delivered { .. }

@@ -57,6 +57,8 @@ pub struct Limits {
     pub max_workers: Option<usize>,
     /// For how long a worker may print nothing before it counts as stuck.
     pub worker_stuck: Duration,
+    /// How long a goal waits after a worker that failed before the next one is started; each failure makes it longer.
+    pub worker_retry: Duration,
     /// For how long what an ended worker left is kept.
     pub session_ttl: Duration,
     /// Runners that can start a worker; the first is taken where none is named.
@@ -91,6 +93,7 @@ impl Default for Limits {
             brief_bytes: 1 << 18,
             max_workers: Some(8),
             worker_stuck: Duration::from_mins(15),
+            worker_retry: Duration::from_mins(1),
             session_ttl: Duration::from_hours(72),
             worker_runners: Vec::new(),
             free_runners: Vec::new(),

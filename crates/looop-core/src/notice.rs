@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::gate::Why;
-use crate::ledger::state::{AskRecord, Ledger};
+use crate::ledger::state::{AskRecord, Ledger, WorkerRecord};
 use crate::model::letter::AskKind;
 use crate::model::moves::one_line;
 use crate::time::Now;
@@ -24,6 +24,8 @@ const FAILING: &str = "failures";
 const ASK: &str = "ask:";
 /// What the key of a sensor begins with that fails.
 const SENSOR: &str = "sensor:";
+/// What the key of a worker begins with whose work waits for a review.
+const REVIEW: &str = "review:";
 /// What the key of a goal begins with whose budget stops its workers.
 const BUDGET: &str = "budget:";
 
@@ -43,6 +45,8 @@ pub enum NoticeKind {
     Failures,
     /// A sensor fails.
     Sensor,
+    /// The work of a worker is done.
+    Review,
     /// More of these than are told one by one.
     More,
 }
@@ -57,6 +61,7 @@ impl NoticeKind {
             Self::Purse => PURSE,
             Self::Failures => FAILING,
             Self::Sensor => "sensor",
+            Self::Review => "review",
             Self::More => "more",
         }
     }
@@ -89,7 +94,8 @@ pub struct Notice {
 /// Everything that waits for a person, by a key that stays the same while it waits.
 pub fn needs(ledger: &Ledger) -> BTreeMap<String, Need> {
     let asks = ledger.asks.iter().map(|(id, ask)| (format!("{ASK}{id}"), of_ask(id, ask)));
-    asks.chain(purse(ledger)).chain(budgets(ledger)).chain(failures(ledger)).chain(sensors(ledger)).collect()
+    let money = purse(ledger).into_iter().chain(budgets(ledger));
+    asks.chain(money).chain(failures(ledger)).chain(sensors(ledger)).chain(reviews(ledger)).collect()
 }
 
 fn of_ask(id: &str, ask: &AskRecord) -> Need {
@@ -134,6 +140,19 @@ fn budgets(ledger: &Ledger) -> impl Iterator<Item = (String, Need)> {
     })
 }
 
+/// Work that is done and waits.
+fn reviews(ledger: &Ledger) -> impl Iterator<Item = (String, Need)> {
+    let waiting = ledger.workers.iter().filter(|(_, record)| record.waits_for_review());
+    waiting.map(|(session, record)| {
+        let id = worker_of(session);
+        let goal = record.goal.as_ref().map(|goal| format!("goal {goal}, "));
+        let branch = record.work.as_ref().map_or("", |work| work.branch.as_str());
+        let message =
+            format!("{id} is done ({}branch {branch}): looop review {id}", goal.unwrap_or_default());
+        (format!("{REVIEW}{session}"), Need { kind: NoticeKind::Review, id: String::new(), message })
+    })
+}
+
 fn failures(ledger: &Ledger) -> Option<(String, Need)> {
     let failures = ledger.failures.as_ref().filter(|failures| failures.count >= FAILURES)?;
     let last = one_line(&failures.reason, SAID);
@@ -162,6 +181,10 @@ pub(crate) fn is_open(ledger: &Ledger, key: &str) -> bool {
         None if key.starts_with(BUDGET) => {
             let goal = key.strip_prefix(BUDGET).and_then(|id| ledger.goals.get(id));
             goal.is_some_and(|record| record.broke.is_some())
+        }
+        None if key.starts_with(REVIEW) => {
+            let record = key.strip_prefix(REVIEW).and_then(|session| ledger.workers.get(session));
+            record.is_some_and(WorkerRecord::waits_for_review)
         }
         // A sensor that works again is remembered for a while: what comes and goes is not told of anew each time.
         None if key.starts_with(SENSOR) => {
@@ -200,8 +223,8 @@ pub fn next(ledger: &Ledger, now: &Now) -> Option<Duration> {
 fn left(ledger: &Ledger, key: &str, now: &Now) -> Duration {
     match ledger.notices.get(key) {
         None => Duration::ZERO,
-        // A budget is the person's own word: that it holds is told once.
-        Some(_) if key.starts_with(BUDGET) => Duration::MAX,
+        // A budget is the person's own word, and work keeps: both are told once.
+        Some(_) if key.starts_with(BUDGET) || key.starts_with(REVIEW) => Duration::MAX,
         Some(told) => now.left(&told.last, gap(told.count)),
     }
 }

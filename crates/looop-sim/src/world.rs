@@ -194,6 +194,7 @@ impl<'a> Holder<'a> {
             | Effect::Thaw(_)
             | Effect::Reap
             | Effect::Prune(..)
+            | Effect::Clean(_)
             | Effect::End(_)
             | Effect::Clear
             | Effect::Exit => {}

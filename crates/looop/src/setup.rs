@@ -41,6 +41,7 @@ pub(crate) fn limits(config: &Config) -> Limits {
         brief_bytes: usize::try_from(config.prompt_max_bytes).unwrap_or(usize::MAX),
         max_workers: config.max_workers.map(|cap| usize::try_from(cap).unwrap_or(usize::MAX)),
         worker_stuck: config.worker_stuck,
+        worker_retry: config.worker_retry,
         session_ttl: config.session_ttl,
         worker_runners: worker_runners(config),
         free_runners: free_runners(config),

@@ -4,13 +4,14 @@ use super::Context;
 use super::agent::names_agent;
 use super::rights::is_deciders;
 use super::terms::{self, misfit, terms};
+use super::works::last;
 use crate::gate::Limits;
 use crate::ledger::fold::{AGAIN, LEAVE};
 use crate::ledger::state::Ledger;
 use crate::meter::Micros;
 use crate::model::goal;
 use crate::model::money::Allowance;
-use crate::model::moves::{Move, Proposal};
+use crate::model::moves::{Move, Proposal, one_line};
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
 use crate::purse;
@@ -18,7 +19,7 @@ use crate::world::fleet::{Fleet, Worker, generation, is_worker_id};
 use crate::world::observation::{Doc, Docs};
 
 /// Workers in a row without proof of their work after which a person is asked.
-const FRUITLESS: u32 = 2;
+const FRUITLESS: u32 = 3;
 
 /// Whether a goal's workers come to nothing, so that no further one is started unasked.
 pub(crate) fn is_fruitless(ledger: &Ledger, goal: &str) -> bool {
@@ -84,7 +85,8 @@ pub(super) fn fault(cx: &Context<'_>, action: &Move) -> Option<String> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => None,
     }
 }
 
@@ -107,9 +109,10 @@ fn restart_fault(cx: &Context<'_>, worker: &Worker, force: bool) -> Option<Strin
         ));
     }
     let goal = worker.goal.as_deref().and_then(|goal| Name::new(goal).ok());
-    full(cx)
-        .or_else(|| goal_full(cx, goal.as_ref()))
-        .filter(|_| !worker.state.is_alive())
+    let waits = goal.as_ref().filter(|_| cx.author != Author::Person).and_then(|goal| review_fault(cx, goal));
+    let no_room = || full(cx).or_else(|| goal_full(cx, goal.as_ref()));
+    waits
+        .or_else(|| no_room().filter(|_| !worker.state.is_alive()))
         .or_else(|| money_fault(cx, again_allowance(cx, worker), worker.goal.as_deref()))
 }
 
@@ -223,8 +226,17 @@ fn goal_fault(cx: &Context<'_>, goal: &Name) -> Option<String> {
     if cx.author == Author::Person {
         return None;
     }
+    if let Some(waits) = review_fault(cx, goal) {
+        return Some(waits);
+    }
     let ask = cx.ledger.goal(goal.as_str()).ask?;
     Some(format!("goal {goal} waits for a person's answer to {ask}"))
+}
+
+/// Why no worker is started for a goal whose last one's work waits for a person.
+fn review_fault(cx: &Context<'_>, goal: &Name) -> Option<String> {
+    let session = cx.ledger.goal(goal.as_str()).review?;
+    Some(format!("the work of {session} for goal {goal} waits for a person's review"))
 }
 
 /// Nothing is typed where it would pass for a person's answer.
@@ -263,6 +275,7 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
                 allowance: allowance(cx.limits, runner.as_deref(), command.as_deref()),
                 runner: chosen(cx.limits, runner.as_deref(), command.as_deref()).map(str::to_owned),
                 model,
+                last: goal.as_ref().and_then(|goal| last(cx.ledger, goal.as_str())),
             })
         }
         Move::SteerSession { id, .. } | Move::SendKey { id, .. } => {
@@ -295,7 +308,8 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => None,
     }
 }
 
@@ -325,7 +339,8 @@ pub(crate) fn named(action: &Move) -> Option<&Name> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => None,
     }
 }
 
@@ -350,7 +365,8 @@ fn goal_of(cx: &Context<'_>, action: &Move) -> Option<Name> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => None,
     }
 }
 
@@ -361,17 +377,22 @@ pub(super) fn instead(cx: &Context<'_>, proposal: &Proposal) -> Option<Proposal>
     if cx.author == Author::Person || waits || !is_fruitless(cx.ledger, goal.as_str()) {
         return None;
     }
-    Some(fruitless_ask(goal))
+    Some(fruitless_ask(cx.ledger, goal))
 }
 
 /// What a person is asked when a goal's workers come to nothing.
-pub(crate) fn fruitless_ask(goal: &Name) -> Proposal {
+pub(crate) fn fruitless_ask(ledger: &Ledger, goal: &Name) -> Proposal {
+    let ended = last(ledger, goal.as_str()).map_or_else(String::new, |last| {
+        let proof = last.proof.map(|proof| format!("; its proof: {}", one_line(&proof.text, 200)));
+        let (session, proof) = (last.session, proof.unwrap_or_default());
+        format!(" The last, {session}, ended with {}{proof} (looop log {session}).", last.ended)
+    });
     let action = Move::AskHuman {
         prompt: format!(
-            "The workers for goal \"{goal}\" end, or fail to start, without proof that their work is done. Look at their \
-             transcripts (looop worker list, looop log <id>). Fix the goal or the cause, and this question closes by \
-             itself. Answer \"{AGAIN}\" to have another worker started now, or \"{LEAVE}\" to leave the goal until its \
-             recipe changes; looop goal archive {goal} archives it."
+            "The workers for goal \"{goal}\" end, or fail to start, without proof that their work is done.{ended} looop \
+             review shows what they left. Fix the goal or the cause, and this question closes by itself. Answer \
+             \"{AGAIN}\" to have another worker started now, or \"{LEAVE}\" to leave the goal until its recipe \
+             changes; looop goal archive {goal} archives it."
         ),
         options: vec![AGAIN.to_owned(), LEAVE.to_owned()],
         reference: Some(format!("goals/{goal}.md")),

@@ -59,6 +59,13 @@ fn goal_item(input: &Input<'_>, id: &str, doc: &Doc) -> Option<Item> {
                 .tainted(taint::of_file(input.ledger, &path, doc.digest()));
             let broke = input.ledger.goals.get(id).is_some_and(|record| record.broke.is_some());
             let item = if broke { item.fact("its budget allows no worker") } else { item };
+            let waits = input.ledger.goals.get(id).and_then(|record| record.review.as_deref());
+            let item = match waits {
+                Some(session) => {
+                    item.fact(format!("the work of {session} for it waits for the person's review"))
+                }
+                None => item,
+            };
             let problems = goal::parse(text).problems;
             Some(if problems.is_empty() {
                 item

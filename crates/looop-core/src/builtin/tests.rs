@@ -402,14 +402,14 @@ fn a_goal_whose_workers_come_to_nothing_is_a_persons_to_look_at() {
     for (record, action) in [
         (tried(1, 1), "start_worker"),
         (tried(0, 2), "start_worker"),
-        (tried(2, 2), "ask_human"),
+        (tried(2, 2), "start_worker"),
         (tried(3, 0), "ask_human"),
         (tried(0, 3), "ask_human"),
     ] {
         let found = standing_of(&worked(WORKED), record.clone());
         assert_eq!(found.0, Some(action), "{record:?}");
     }
-    let ledger = Ledger { goals: [("x".to_owned(), tried(2, 2))].into(), ..Ledger::default() };
+    let ledger = Ledger { goals: [("x".to_owned(), tried(3, 2))].into(), ..Ledger::default() };
     let (proposal, _) = look(&ledger, &worked(WORKED)).pick.unwrap();
     assert_eq!(proposal.goal.as_ref().map(Name::as_str), Some("x"), "the goal waits for the answer");
     let Move::AskHuman { options, reference, .. } = proposal.action else { panic!("{proposal:?}") };

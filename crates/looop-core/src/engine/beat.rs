@@ -9,7 +9,7 @@ use super::letters::{News, letters};
 use super::looks::Look;
 use super::machine::Engine;
 use super::wake::{Timetable, dues};
-use super::workers::ends;
+use super::workers::{Known, ends};
 use crate::admit::{Admission, Context, admit};
 use crate::builtin::{self, Choice};
 use crate::gate::{Why, flappers, paused};
@@ -105,11 +105,14 @@ impl Engine {
         entries.extend(ends(&self.ledger, seen));
         entries.extend(dues(&self.ledger, &seen.docs, now));
         let before = (!wet).then(|| self.ledger.clone());
+        let known = Known::of(&self.ledger);
         for entry in entries {
             self.note(entry, wet, now);
         }
         self.fold_spend(seen, wet, now);
         if wet {
+            self.note_workers(&known, now);
+            self.clean(seen);
             if more {
                 self.looks.want(Look::by(Cause::Files));
             }
@@ -149,6 +152,7 @@ impl Engine {
         let ready = (!was.iter().copied().eq(scene.ready.iter())).then(|| scene.ready.clone());
         self.note_sensors(scene, now);
         self.withdraw(scene, now);
+        self.note_whole(scene, now);
         let held = goals::held(&self.ledger, (scene.seen, &scene.readings), now);
         let rewritten = goals::rewritten(&self.ledger, &scene.seen.docs);
         let some = scene.seen.scope == Scope::Quick;
@@ -167,6 +171,14 @@ impl Engine {
             flappers(&self.ledger, &self.setup.limits).into_iter().map(str::to_owned).collect();
         for reading in after.into_iter().filter(|name| !before.contains(name)) {
             self.log(Entry::Flapping { reading }, now);
+        }
+    }
+
+    /// Logs which goals that wait for a review, or whose workers failed, are as they should be.
+    fn note_whole(&mut self, scene: &Scene<'_>, now: &Now) {
+        let goals = goals::hold(&self.ledger, (scene.seen, &scene.readings), now);
+        if !goals.is_empty() {
+            self.log(Entry::GoalsHold { goals }, now);
         }
     }
 

@@ -21,6 +21,23 @@ pub(super) fn held(ledger: &Ledger, sight: Sight<'_>, now: &Now) -> Vec<String> 
     tried.filter(|(id, record)| holds(id, record, sight, now)).map(|(id, _)| id.clone()).collect()
 }
 
+/// Goals that wait for a review, or whose workers failed, and that are as they should be now, whoever brought that about.
+pub(super) fn hold(ledger: &Ledger, (seen, readings): Sight<'_>, now: &Now) -> Vec<String> {
+    let counted = ledger.goals.iter().filter(|(_, record)| record.review.is_some() || record.fruitless > 0);
+    let is_so = |id: &str, record: &GoalRecord| {
+        let Some(text) = seen.docs.goals.get(id).and_then(Doc::text) else { return false };
+        let parsed = goal::parse(text);
+        match builtin::readiness(&parsed, record, seen.checks.get(id), readings, now) {
+            Readiness::Holds(_) | Readiness::Unmet(_) => true,
+            Readiness::NotDue(_) => parsed.check.is_some(),
+            Readiness::Ready(_) | Readiness::Unknown(_) | Readiness::CheckError(_) | Readiness::Prose => {
+                false
+            }
+        }
+    };
+    counted.filter(|(id, record)| is_so(id, record)).map(|(id, _)| id.clone()).collect()
+}
+
 fn holds(id: &str, record: &GoalRecord, (seen, readings): Sight<'_>, now: &Now) -> bool {
     let Some(text) = seen.docs.goals.get(id).and_then(Doc::text) else { return false };
     let parsed = goal::parse(text);
@@ -33,7 +50,9 @@ fn holds(id: &str, record: &GoalRecord, (seen, readings): Sight<'_>, now: &Now) 
 
 /// Goals whose recipe was tried, or that were left alone, and that have another recipe now.
 pub(super) fn rewritten(ledger: &Ledger, docs: &Docs) -> Vec<String> {
-    let counted = |record: &GoalRecord| record.attempts > 0 || record.fruitless > 0 || record.left.is_some();
+    let counted = |record: &GoalRecord| {
+        record.attempts > 0 || record.fruitless > 0 || record.left.is_some() || record.review.is_some()
+    };
     let goals = ledger.goals.iter().filter(|(_, record)| counted(record));
     goals.filter(|(id, record)| is_rewritten(ledger, docs, id, record)).map(|(id, _)| id.clone()).collect()
 }

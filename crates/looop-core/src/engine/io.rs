@@ -129,6 +129,8 @@ pub enum Effect {
     Reap,
     /// Remove what is kept of ended sessions.
     Prune(Option<RequestId>, Vec<String>),
+    /// Remove the copy and the branch of a worker that changed nothing.
+    Clean(String),
     /// Tell the person of something that needs them, over every channel.
     Notify(Box<Notice>),
     /// Ask again with fresh policy files: the request had to wait.

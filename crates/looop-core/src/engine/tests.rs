@@ -20,6 +20,7 @@ mod owed;
 mod progress;
 mod prune;
 mod requests;
+mod review;
 mod sensors;
 mod spend;
 mod stuck;
@@ -73,6 +74,7 @@ pub(crate) fn paid() -> Allowance {
 
 pub(crate) fn limits() -> Limits {
     Limits {
+        worker_retry: Duration::ZERO,
         can_notify: true,
         config: Digest::of(b"config"),
         worker_runners: vec!["claude".to_owned()],

@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::io::NextWake;
 use super::machine::Engine;
+use crate::builtin::retry_left;
 use crate::gate::{backoff_left, paused};
 use crate::ledger::entry::{Cause, Entry};
 use crate::ledger::state::Ledger;
@@ -136,7 +137,11 @@ impl Engine {
         let backoff = ahead(backoff, Cause::Timer, "the wait after a failure is over");
         let notice = self.next_notice(now).unwrap_or_default();
         let notice = ahead(notice, Cause::Timer, "what waits for you is told again");
-        let first = nudge.into_iter().chain(backoff).chain(notice).min_by_key(|ring| ring.at);
+        let limits = &self.setup.limits;
+        let retries = self.ledger.goals.values().map(|record| retry_left(record, limits, now));
+        let retry = retries.filter(|left| !left.is_zero()).min().unwrap_or_default();
+        let retry = ahead(retry, Cause::Timer, "the wait after a worker that failed is over");
+        let first = nudge.into_iter().chain(backoff).chain(notice).chain(retry).min_by_key(|ring| ring.at);
         first.filter(|ring| ring.at < interval.at).unwrap_or(interval)
     }
 

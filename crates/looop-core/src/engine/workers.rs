@@ -1,7 +1,7 @@
 //! What the loop does about workers without being told: it notes their ends, takes their claims back, brings answers to
 //! those that died before they could fetch them, and removes what is kept for too long.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::io::{Effect, Reply, RequestId};
 use super::letters::is_held;
@@ -9,16 +9,22 @@ use super::machine::Engine;
 use crate::admit::workers::budget;
 use crate::bounds::ENDED_WORKERS;
 use crate::ledger::entry::Entry;
-use crate::ledger::state::Ledger;
+use crate::ledger::state::{Ledger, WorkerRecord};
+use crate::meter::Micros;
 use crate::model::moves::{Move, one_line};
 use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, Plan};
-use crate::time::Now;
+use crate::model::work::Work;
+use crate::purse;
+use crate::time::{Now, minute_text};
 use crate::world::fleet::{Fleet, WorkerState, worker_of};
 use crate::world::observation::{Docs, Observation};
 
-/// Sessions that have ended since the log last said so, and proofs of their work.
+/// Most characters of the output of a proof that are kept.
+const TAIL: usize = 2000;
+
+/// Sessions that have ended since the log last said so, what they left, and proofs of their work.
 pub(super) fn ends(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
     let unproven =
         |session: &String| ledger.workers.get(session).is_some_and(|record| record.proven.is_none());
@@ -27,9 +33,68 @@ pub(super) fn ends(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
         let said = one_line(checked.output.lines().next_back().unwrap_or(""), 200);
         let text =
             if said.is_empty() { checked.ended.text() } else { format!("{}: {said}", checked.ended.text()) };
-        Entry::Verified { session: session.clone(), pass: checked.ended.is_success(), text }
+        let goal = ledger.workers.get(session).and_then(|record| record.goal.as_ref());
+        let red = goal.and_then(|goal| seen.checks.get(goal)).is_some_and(|check| !check.ended.is_success());
+        let (session, pass, tail) = (session.clone(), checked.ended.is_success(), last_of(&checked.output));
+        Entry::Verified { session, pass, text, tail, red }
     });
-    ended(ledger, &seen.docs.fleet).into_iter().chain(proofs).collect()
+    ended(ledger, &seen.docs.fleet).into_iter().chain(works(ledger, seen)).chain(proofs).collect()
+}
+
+/// What sessions left in their copies, as far as the log does not say so. Where that is nothing, there is nothing to be
+/// proven.
+fn works(ledger: &Ledger, seen: &Observation) -> Vec<Entry> {
+    let mut entries = Vec::new();
+    for (session, work) in &seen.works {
+        let Some(record) = ledger.workers.get(session).filter(|record| record.is_unseen()) else { continue };
+        entries.push(Entry::WorkFound { session: session.clone(), work: work.clone() });
+        if work.is_nothing() && record.verify.is_some() && record.proven.is_none() {
+            let (session, text) = (session.clone(), "it changed nothing".to_owned());
+            entries.push(Entry::Verified { session, pass: false, text, tail: String::new(), red: false });
+        }
+    }
+    entries
+}
+
+/// The end of what a command printed.
+fn last_of(output: &str) -> String {
+    let from = output.chars().count().saturating_sub(TAIL);
+    output.chars().skip(from).collect()
+}
+
+/// What the log says of workers at some moment: who has ended, who is proven, whose account is closed, whose work waits.
+pub(super) struct Known(BTreeMap<String, [bool; 4]>);
+
+impl Known {
+    pub(super) fn of(ledger: &Ledger) -> Self {
+        Self(ledger.workers.iter().map(|(session, record)| (session.clone(), facts(record))).collect())
+    }
+}
+
+fn facts(record: &WorkerRecord) -> [bool; 4] {
+    [record.ended.is_some(), record.proven.is_some(), record.account.closed, record.waits_for_review()]
+}
+
+/// What is new about a worker, for the journal.
+fn news(session: &str, record: &WorkerRecord, known: [bool; 4]) -> Option<String> {
+    let [ended, proven, closed, waits] = std::array::from_fn(|fact| facts(record)[fact] && !known[fact]);
+    let ended = record.ended.as_ref().filter(|_| ended).map(|state| format!("ended ({})", state.text()));
+    let nothing = record.work.as_ref().is_some_and(Work::is_nothing);
+    let proven = match record.proven.filter(|_| proven) {
+        Some(true) => Some("its work is proven".to_owned()),
+        Some(false) if nothing => Some("it changed nothing".to_owned()),
+        Some(false) => Some("its work is not proven".to_owned()),
+        None => None,
+    };
+    let (used, lost) = (record.account.used().usd, purse::unreported(record));
+    let cost = match (closed, used > Micros::ZERO, lost > Micros::ZERO) {
+        (true, _, true) => Some(format!("its cost was not reported (${:.2} reserved)", lost.dollars())),
+        (true, true, false) => Some(format!("it cost ${:.2}", used.dollars())),
+        (true, false, false) | (false, ..) => None,
+    };
+    let waits = waits.then(|| format!("its work waits for you: looop review {}", worker_of(session)));
+    let parts: Vec<String> = [ended, proven, cost, waits].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// Sessions that have ended since the log last said so.
@@ -52,9 +117,43 @@ pub(super) fn leaves_letters(seen: &Observation) -> bool {
 }
 
 impl Engine {
+    /// Says in the journal what is new about workers: their ends, their proofs and their cost.
+    pub(super) fn note_workers(&mut self, known: &Known, now: &Now) {
+        let new = self.ledger.workers.iter().filter_map(|(session, record)| {
+            let said = news(session, record, known.0.get(session).copied().unwrap_or_default())?;
+            let goal = record.goal.as_ref().map_or_else(String::new, |goal| format!("[{goal}] "));
+            let journal = format!("- {} {goal}worker {session}: {said}", minute_text(now.wall, &now.zone));
+            Some(Entry::WorkerNoted { session: session.clone(), journal })
+        });
+        for entry in new.collect::<Vec<_>>() {
+            if let Entry::WorkerNoted { journal, .. } = &entry {
+                self.push(Effect::Journal(journal.clone()));
+            }
+            self.log(entry, now);
+        }
+    }
+
+    /// Has the copies removed in which nothing was changed.
+    pub(super) fn clean(&mut self, seen: &Observation) {
+        let nothing = seen.works.iter().filter(|(_, work)| work.is_nothing());
+        for session in nothing.map(|(session, _)| session.clone()).collect::<Vec<_>>() {
+            self.push(Effect::Clean(session));
+        }
+    }
+
+    /// Sessions of which it is not known yet what they left in their copies.
+    pub fn unseen(&self) -> Vec<String> {
+        let unseen = self.ledger.workers.iter().filter(|(_, record)| record.is_unseen());
+        unseen.map(|(session, _)| session.clone()).collect()
+    }
+
     /// Sessions whose work is to be proven once they have ended, with the command that does.
     pub fn unproven(&self) -> Vec<(String, String)> {
-        let open = self.ledger.workers.iter().filter(|(_, record)| record.proven.is_none());
+        let open = self
+            .ledger
+            .workers
+            .iter()
+            .filter(|(_, record)| record.proven.is_none() && record.settled.is_none());
         open.filter_map(|(session, record)| Some((session.clone(), record.verify.clone()?))).collect()
     }
 
@@ -90,6 +189,13 @@ impl Engine {
     fn needed(&self, docs: &Docs, session: &str) -> Option<String> {
         if docs.fleet.lives(session) {
             return Some("it lives".to_owned());
+        }
+        if let Some(work) = self.ledger.workers.get(session).and_then(WorkerRecord::unsettled) {
+            let id = worker_of(session);
+            return Some(format!(
+                "its work on {} is neither merged nor discarded: looop review {id}",
+                work.branch
+            ));
         }
         if self.ledger.acting.as_ref().is_some_and(|acting| acting.plan.act.touches(session)) {
             return Some("a move about it is under way".to_owned());

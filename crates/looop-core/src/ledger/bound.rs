@@ -26,7 +26,15 @@ impl Entry {
                 sentence(reason);
             }
             Self::Parked { parked, .. } => sentence(&mut parked.reason),
-            Self::Declined { text, .. } | Self::Verified { text, .. } => sentence(text),
+            Self::Declined { text, .. } => sentence(text),
+            Self::Verified { text, tail, .. } => {
+                sentence(text);
+                cut(tail, OUTPUT, "");
+            }
+            Self::WorkFound { work, .. } => {
+                cut_name(&mut work.branch);
+                work.problem.iter_mut().for_each(sentence);
+            }
             Self::RuleWritten { error, .. } => error.iter_mut().for_each(sentence),
             Self::ConfigError { error } | Self::Undelivered { error, .. } => sentence(error),
             Self::Dropped { what } => sentence(what),
@@ -59,6 +67,8 @@ impl Entry {
             | Self::Granted { .. }
             | Self::ClaimReaped { .. }
             | Self::Pruned { .. }
+            | Self::GoalsHold { .. }
+            | Self::WorkerNoted { .. }
             | Self::ScheduleDue { .. }
             | Self::ConfigMended
             | Self::Delivered { .. }

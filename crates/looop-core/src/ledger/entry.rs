@@ -12,6 +12,7 @@ use crate::model::money::Used;
 use crate::model::moves::Proposal;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{BeatId, Plan, RunId};
+use crate::model::work::Work;
 use crate::notice::NoticeKind;
 use crate::time::Stamp;
 use crate::world::baseline::{Change, Delta};
@@ -463,6 +464,31 @@ pub enum Entry {
         pass: bool,
         /// How the command ended, and what it printed last.
         text: String,
+        /// The end of what it printed.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        tail: String,
+        /// Whether the check of its goal failed all the same.
+        #[serde(default, skip_serializing_if = "is_false")]
+        red: bool,
+    },
+    /// It was looked at what an ended session left in its copy of a repository.
+    WorkFound {
+        /// Which session.
+        session: String,
+        /// What it left.
+        work: Work,
+    },
+    /// Goals that wait for a review, or whose workers failed, are as they should be.
+    GoalsHold {
+        /// Which.
+        goals: Vec<String>,
+    },
+    /// What is known of a worker's end, its proof and its cost, for the journal.
+    WorkerNoted {
+        /// Which session.
+        session: String,
+        /// The journal line.
+        journal: String,
     },
     /// A claim was taken from a session that has ended.
     ClaimReaped {

@@ -17,6 +17,7 @@ use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
+use crate::model::work::Answered;
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Seen, seen_of};
 use crate::world::fleet::WorkerState;
@@ -110,10 +111,12 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Answered { ask, text } => answered(ledger, ask, text),
         Entry::Withdrawn { ask, .. } => withdrawn(ledger, ask),
         Entry::Dismissed { ask } => dismissed(ledger, at, ask),
-        Entry::WorkerEnded { session, state } => workers::ended(ledger, session, state),
+        Entry::WorkerEnded { session, state } => workers::ended(ledger, at, session, state),
         Entry::Spent { .. } => money::spent(ledger, at, entry),
         Entry::Granted { session, grants } => money::granted(ledger, session, *grants),
-        Entry::Verified { session, pass, .. } => workers::verified(ledger, session, *pass),
+        Entry::Verified { .. } | Entry::WorkFound { .. } => workers::learned(ledger, entry),
+        Entry::GoalsHold { goals } => goals::hold(ledger, goals),
+        Entry::WorkerNoted { journal, .. } => journaled(ledger, journal),
         Entry::Told { tell, told, .. } => workers::told(ledger, tell, *told),
         Entry::Pruned { sessions } => workers::pruned(ledger, sessions),
         Entry::ScheduleDue { schedule, due } => schedule_due(ledger, schedule, *due),
@@ -124,8 +127,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Delivered { channel } => drop(ledger.undelivered.remove(channel)),
         Entry::Paused { until } => ledger.paused = Some(Paused { at: *at, until: *until }),
         Entry::Resumed => failures::resumed(ledger),
-        Entry::Forgot { goals, files } => memory::forgot(ledger, goals, files),
-        Entry::Renumbered { .. } => memory::renumbered(ledger, entry),
+        Entry::Forgot { .. } | Entry::Renumbered { .. } => memory::changed(ledger, entry),
     }
     notices::forget(ledger);
 }
@@ -437,7 +439,11 @@ fn answered(ledger: &mut Ledger, ask: &str, text: &str) {
     let goal = record.as_ref().and_then(|record| record.goal.as_deref());
     let about_setup = interview::answered(ledger, goal, text);
     let about_money = money::answered(ledger, ask, text);
-    let of_worker = record.as_ref().is_some_and(|record| ledger.workers.contains_key(&record.from));
+    let asker = record.as_ref().and_then(|record| Some((record, ledger.workers.get_mut(&record.from)?)));
+    let of_worker = asker.is_some();
+    if let Some((record, worker)) = asker {
+        Answered::add(&mut worker.answers, &record.prompt, text);
+    }
     // What a worker asked is told to the worker, and what the loop asked about it is the loop's own.
     if !of_worker && !about_money && !about_setup && !about_goal {
         let prompt = record.map(|record| record.prompt).unwrap_or_default();

@@ -15,6 +15,7 @@ use crate::model::money::{Allowance, Used};
 use crate::model::outcome::Ended;
 use crate::model::plan::{Author, BeatId, Plan, RunId};
 use crate::model::rights::Rights;
+use crate::model::work::{Answered, Proof, Settle, Settled, Work};
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Items};
 use crate::world::fleet::WorkerState;
@@ -242,6 +243,21 @@ pub struct WorkerRecord {
     /// The last time that something could not be typed into it, if nothing was typed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untyped: Option<Untyped>,
+    /// The repository that it has a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// What it left in that copy, once it has ended and was looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+    /// What the command said that proves its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<Proof>,
+    /// What a person did with its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled: Option<Settled>,
+    /// What it asked, and what was answered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Answered>,
 }
 
 /// Something could not be typed into a worker.
@@ -271,7 +287,32 @@ impl WorkerRecord {
             runner: None,
             account: Account::default(),
             untyped: None,
+            repo: None,
+            work: None,
+            proof: None,
+            settled: None,
+            answers: Vec::new(),
         }
+    }
+
+    /// The work that it left and that a person has neither merged nor thrown away.
+    pub fn unsettled(&self) -> Option<&Work> {
+        let gone = |settled: &Settled| matches!(settled.how, Settle::Merge | Settle::Discard);
+        let open = self.ended.is_some() && !self.settled.as_ref().is_some_and(gone);
+        self.work.as_ref().filter(|work| open && !work.is_nothing())
+    }
+
+    /// Whether its work is done and waits for a person: it is proven, or there was nothing to prove it by and it ended
+    /// well.
+    pub fn waits_for_review(&self) -> bool {
+        let well = self.ended == Some(WorkerState::Exited(0));
+        let done = self.proven == Some(true) || (self.verify.is_none() && well);
+        done && self.unsettled().is_some()
+    }
+
+    /// Whether it has ended and it is not known yet what it left in its copy.
+    pub fn is_unseen(&self) -> bool {
+        self.repo.is_some() && self.work.is_none() && self.settled.is_none()
     }
 }
 
@@ -447,6 +488,12 @@ pub struct GoalRecord {
     /// Why no worker is started for it, where its budget does not allow one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub broke: Option<String>,
+    /// The session whose work is done and waits for a person; the goal is not served meanwhile.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
+    /// When the last of the workers ended that ended without proof of their work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<Stamp>,
 }
 
 /// What is known of a reading.

@@ -28,6 +28,9 @@ impl Entry {
             | Self::Finished { beat, .. }
             | Self::Parked { beat: Some(beat), .. } => Some(*beat),
             Self::Seeded { .. }
+            | Self::WorkFound { .. }
+            | Self::GoalsHold { .. }
+            | Self::WorkerNoted { .. }
             | Self::Saw { .. }
             | Self::SensorChanged { .. }
             | Self::Flapping { .. }

@@ -75,6 +75,13 @@ pub fn parse(text: &str) -> Goal {
     if goal.run.is_some() && goal.worker.is_some() {
         goal.problems.push("run and worker are both set; run is used".to_owned());
     }
+    if let (Some(check), Some(repo)) = (&goal.check, &goal.repo)
+        && check.contains(repo.as_str())
+    {
+        let why = "it names the repo itself, so that it cannot prove work in a worker's copy; it runs in the repo, and \
+                   the proof in the copy: name files relative to that";
+        goal.problems.push(format!("check: {why}"));
+    }
     if let Some(when) = &goal.when
         && let Err(problem) = crate::world::condition::parse(when)
     {

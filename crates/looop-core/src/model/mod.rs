@@ -1,4 +1,4 @@
-//! The nouns: ids and names, goals, moves, plans, outcomes, letters, money, rights.
+//! The nouns: ids and names, goals, moves, plans, outcomes, letters, money, rights, the work of workers.
 
 pub mod digest;
 pub mod goal;
@@ -10,3 +10,4 @@ pub mod nearest;
 pub mod outcome;
 pub mod plan;
 pub mod rights;
+pub mod work;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::name::Name;
 use super::plan::BeatId;
+use super::work::Settle;
 use crate::shown::Shown;
 
 /// One typed action.
@@ -179,6 +180,16 @@ pub enum Move {
         /// What that move did, in words.
         what: String,
     },
+    /// Settle the work of a worker that has ended. A person's verb; no decider can say it.
+    SettleWork {
+        /// The session that did it.
+        session: String,
+        /// What becomes of it.
+        how: Settle,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        because: Option<String>,
+    },
 }
 
 /// The policy file that a move changes.
@@ -254,6 +265,7 @@ impl Move {
             Self::WriteSchedule { .. } => "write_schedule",
             Self::DropSchedule { .. } => "drop_schedule",
             Self::Undo { .. } => "undo",
+            Self::SettleWork { .. } => "settle_work",
         }
     }
 
@@ -273,7 +285,8 @@ impl Move {
             | Self::KillWorker { .. }
             | Self::SendNotification { .. }
             | Self::AskHuman { .. }
-            | Self::Undo { .. } => Object::Nothing,
+            | Self::Undo { .. }
+            | Self::SettleWork { .. } => Object::Nothing,
         }
     }
 
@@ -317,6 +330,9 @@ impl Move {
             Self::WriteSchedule { name, .. } => format!("wrote schedule {name}"),
             Self::DropSchedule { name } => format!("dropped schedule {name}"),
             Self::Undo { what, .. } => format!("took back: {what}"),
+            Self::SettleWork { session, how, because } => {
+                with_reason(&format!("{} the work of {session}", how.done()), because.as_deref())
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use super::letter::Topic;
 use super::money::Allowance;
 use super::moves::Move;
 use super::rights::Rights;
+use super::work::Last;
 use crate::approval::Ground;
 use crate::meter::Micros;
 use crate::time::Stamp;
@@ -100,6 +101,9 @@ pub enum Act {
         /// The model that its goal names.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// What it is told of the last worker that served its goal.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<Box<Last>>,
     },
     /// Something is typed into a session. Its host remembers the input, so that it is typed once.
     Typed {

@@ -33,7 +33,8 @@ pub fn always_rule(action: &Move, goal: Option<&str>, screening: &Screening) -> 
         | Move::SendNotification { .. }
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
-        | Move::Undo { .. } => {
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => {
             let word = action.action();
             return Err(format!(
                 "it can be allowed once, not for always: a rule would allow every later {word}, which you have not seen"

@@ -66,7 +66,8 @@ fn typed_into(action: &Move) -> Option<&Name> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => None,
     }
 }
 
@@ -132,7 +133,8 @@ fn screening(action: &Move) -> Screening {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => {}
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => {}
     }
     all
 }

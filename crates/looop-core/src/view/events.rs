@@ -15,7 +15,7 @@ use crate::world::fleet::worker_of;
 pub const EVENTS_VERSION: u32 = 1;
 
 /// Names of all events, as docs and streams spell them.
-pub const EVENT_NAMES: [&str; 46] = [
+pub const EVENT_NAMES: [&str; 49] = [
     "answered",
     "approved",
     "asked",
@@ -33,6 +33,7 @@ pub const EVENT_NAMES: [&str; 46] = [
     "finished",
     "flapping",
     "forgot",
+    "goals_hold",
     "granted",
     "intended",
     "interrupted",
@@ -60,7 +61,9 @@ pub const EVENT_NAMES: [&str; 46] = [
     "undelivered",
     "verify",
     "withdrawn",
+    "work_found",
     "worker_ended",
+    "worker_noted",
     "worker_started",
 ];
 
@@ -143,6 +146,9 @@ fn of_entry(entry: &Entry) -> Vec<Named> {
         | Entry::Verified { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
+        | Entry::WorkFound { .. }
+        | Entry::GoalsHold { .. }
+        | Entry::WorkerNoted { .. }
         | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
         Entry::ScheduleDue { schedule, due } => {
             vec![("schedule_due", json!({"schedule": schedule, "due": machine_text(*due)}))]
@@ -223,8 +229,17 @@ fn of_worker(entry: &Entry) -> Option<Named> {
         ("spend", with(with(of(session), json!({"goal": goal})), money(spend)))
     } else if let Entry::Granted { session, grants } = entry {
         ("granted", with(of(session), json!({"grants": grants})))
-    } else if let Entry::Verified { session, pass, text } = entry {
+    } else if let Entry::Verified { session, pass, text, .. } = entry {
         ("verify", with(of(session), json!({"pass": pass, "text": text})))
+    } else if let Entry::WorkFound { session, work } = entry {
+        let fields = json!({
+            "branch": work.branch, "commits": work.commits, "files": work.files, "problem": work.problem,
+        });
+        ("work_found", with(of(session), fields))
+    } else if let Entry::GoalsHold { goals } = entry {
+        ("goals_hold", json!({"goals": goals}))
+    } else if let Entry::WorkerNoted { session, journal } = entry {
+        ("worker_noted", with(of(session), json!({"journal": journal})))
     } else if let Entry::ClaimReaped { claim, session } = entry {
         ("claim_reaped", json!({"claim": claim, "session": session}))
     } else if let Entry::Told { tell, session, text, .. } = entry {

@@ -75,13 +75,17 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
         Entry::Asked { .. } | Entry::Answered { .. } | Entry::Dismissed { .. } | Entry::Withdrawn { .. } => {
             of_ask(entry).into_iter().collect()
         }
-        Entry::Saw { .. } | Entry::Told { .. } | Entry::WorkerStarted { .. } | Entry::Forgot { .. } => {
-            Vec::new()
-        }
+        Entry::Saw { .. }
+        | Entry::Told { .. }
+        | Entry::WorkerStarted { .. }
+        | Entry::GoalsHold { .. }
+        | Entry::WorkerNoted { .. }
+        | Entry::Forgot { .. } => Vec::new(),
         Entry::WorkerEnded { .. }
         | Entry::Spent { .. }
         | Entry::Granted { .. }
         | Entry::Verified { .. }
+        | Entry::WorkFound { .. }
         | Entry::ClaimReaped { .. }
         | Entry::Pruned { .. } => of_worker(entry).into_iter().collect(),
         Entry::SensorChanged { sensor, state } => vec![sensor_changed(sensor, state)],
@@ -135,15 +139,16 @@ fn of_entry(entry: &Entry, now: &Now) -> Vec<Said> {
             vec![('‖', Tone::Plain, text)]
         }
         Entry::Resumed => vec![('▸', Tone::Plain, "resumed".to_owned())],
-        Entry::Renumbered { runs, sessions, .. } => {
-            let text = format!(
-                "the log had lost its end; decides are counted on from {runs}, sessions from {sessions}"
-            );
-            vec![('!', Tone::Plain, text)]
-        }
+        Entry::Renumbered { runs, sessions, .. } => vec![renumbered(*runs, *sessions)],
         Entry::Dropped { what } => vec![('-', Tone::Dim, format!("dropped {what}"))],
         Entry::Stopped { reason } => vec![('■', Tone::Plain, format!("stopped: {reason}"))],
     }
+}
+
+fn renumbered(runs: u64, sessions: u64) -> Said {
+    let text =
+        format!("the log had lost its end; decides are counted on from {runs}, sessions from {sessions}");
+    ('!', Tone::Plain, text)
 }
 
 /// What an entry about a move that waits for a person says.
@@ -178,6 +183,12 @@ fn of_worker(entry: &Entry) -> Option<Said> {
         ('✓', Tone::Good, format!("the work of {session} is proven"))
     } else if let Entry::Verified { session, text, .. } = entry {
         ('✗', Tone::Bad, format!("the work of {session} is not proven: {}", one_line(text, 200)))
+    } else if let Entry::WorkFound { session, work } = entry {
+        if work.is_nothing() {
+            ('·', Tone::Dim, format!("{session} changed nothing"))
+        } else {
+            ('◆', Tone::Plain, format!("{session} left {} on {}", work.text(), work.branch))
+        }
     } else if let Entry::ClaimReaped { claim, session } = entry {
         ('-', Tone::Dim, format!("claim {claim} of {session}, which has ended, is free"))
     } else if let Entry::Pruned { sessions } = entry {

@@ -9,9 +9,10 @@ use crate::admit::workers::{budget, over_budget};
 use crate::builtin;
 use crate::engine::io::PulseView;
 use crate::gate::{Limits, backoff_left, paused};
-use crate::ledger::state::{Ledger, UndeliveredRecord};
+use crate::ledger::state::{Ledger, UndeliveredRecord, WorkerRecord};
 use crate::meter::Micros;
 use crate::model::goal;
+use crate::model::work::Work;
 use crate::purse;
 use crate::time::{Now, machine_text, span_text};
 use crate::world::fleet::{Worker, WorkerState};
@@ -105,6 +106,8 @@ pub struct GoalView {
     pub budget_usd: Option<f64>,
     /// Why its budget allows no further worker, where it does not.
     pub broke: Option<String>,
+    /// The session whose work is done and waits for a person's review.
+    pub review: Option<String>,
 }
 
 /// A worker's newest session.
@@ -132,8 +135,12 @@ pub struct WorkerView {
     pub goal: Option<String>,
     /// The runner that it was started with.
     pub runner: Option<String>,
-    /// Whether its work was proven, if that was tried.
+    /// Whether its work was proven, if that was tried: `pass`, `fail`, or `unchanged` where it changed nothing.
     pub verify: Option<&'static str>,
+    /// The branch that has its work, as long as that is neither merged nor discarded.
+    pub branch: Option<String>,
+    /// The session whose work is done and waits for a person's review: this one, if it does.
+    pub review: Option<String>,
     /// The ask that it waits for.
     pub waits_on: Option<String>,
     /// For how long it runs, or ran.
@@ -292,6 +299,7 @@ fn goals(
             spent_usd: record.spent.saturating_sub(record.unreported).dollars(),
             unreported_usd: record.unreported.dollars(),
             budget_usd: budget(ledger, &seen.docs, id).map(Micros::dollars),
+            review: record.review,
             broke: record.broke.and_then(|_| over_budget(ledger, &seen.docs, limits, id)),
         }
     };
@@ -307,7 +315,6 @@ pub fn worker_view(
 ) -> WorkerView {
     let waits_on = docs.waiting.get(&worker.session).filter(|_| worker.state.is_alive());
     let record = ledger.workers.get(&worker.session);
-    let proven = record.and_then(|record| record.proven);
     let allowed = record.map(purse::granted).filter(|granted| *granted > Micros::ZERO);
     let seconds = |from: i64, to: i64| u64::try_from(to.saturating_sub(from) / 1000).unwrap_or(0);
     let paused = worker.state == WorkerState::Paused;
@@ -324,7 +331,9 @@ pub fn worker_view(
         health: Health::of(worker, waits_on.is_some(), limits).word(),
         goal: worker.goal.clone(),
         runner: worker.runner.clone(),
-        verify: proven.map(|pass| if pass { "pass" } else { "fail" }),
+        verify: record.and_then(verify_word),
+        branch: record.and_then(WorkerRecord::unsettled).map(|work| work.branch.clone()),
+        review: record.filter(|record| record.waits_for_review()).map(|_| worker.session.clone()),
         waits_on: waits_on.cloned(),
         ran_s: seconds(worker.started, worker.ended.unwrap_or(now.wall)),
         ended_ago_s: worker.ended.map(|ended| seconds(ended, now.wall)),
@@ -334,6 +343,13 @@ pub fn worker_view(
         unreported_usd: record.map_or(0.0, |record| purse::unreported(record).dollars()),
         allowed_usd: allowed.map(Micros::dollars),
     }
+}
+
+/// The word for what is known of a worker's proof: `pass`, `fail`, or `unchanged`.
+pub fn verify_word(record: &WorkerRecord) -> Option<&'static str> {
+    let nothing = record.work.as_ref().is_some_and(Work::is_nothing);
+    let word = |pass| if pass { "pass" } else { "fail" };
+    if nothing { Some("unchanged") } else { record.proven.map(word) }
 }
 
 fn asks(ledger: &Ledger, now: &Now) -> Vec<AskView> {

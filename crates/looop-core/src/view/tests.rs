@@ -19,6 +19,7 @@ use crate::model::money::{Allowance, Used};
 use crate::model::moves::{Move, Proposal};
 use crate::model::outcome::Outcome;
 use crate::model::plan::{Act, Author, BeatId, Plan, RunId};
+use crate::model::work::Work;
 use crate::notice::NoticeKind;
 use crate::time::{Now, Stamp};
 use crate::world::baseline::Delta;
@@ -126,7 +127,16 @@ fn one_of_each() -> Vec<Entry> {
             closes: false,
         },
         Entry::Granted { session: "w~1".into(), grants: 1 },
-        Entry::Verified { session: "w~1".into(), pass: true, text: "exit 0".into() },
+        Entry::Verified {
+            session: "w~1".into(),
+            pass: true,
+            text: "exit 0".into(),
+            tail: String::new(),
+            red: false,
+        },
+        Entry::WorkFound { session: "w~1".into(), work: Work::default() },
+        Entry::GoalsHold { goals: vec!["g".into()] },
+        Entry::WorkerNoted { session: "w~1".into(), journal: "- worker w~1: ended".into() },
         Entry::ClaimReaped { claim: "x".into(), session: "w~1".into() },
         Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 0 },
         Entry::Pruned { sessions: vec!["w~1".into()] },
@@ -207,13 +217,16 @@ fn kind(entry: &Entry) -> usize {
         Entry::Withdrawn { .. } => 41,
         Entry::Forgot { .. } => 42,
         Entry::Renumbered { .. } => 43,
+        Entry::WorkFound { .. } => 44,
+        Entry::GoalsHold { .. } => 45,
+        Entry::WorkerNoted { .. } => 46,
     }
 }
 
 #[test]
 fn the_names_are_those_of_the_events_in_order() {
     let kinds: BTreeSet<usize> = one_of_each().iter().map(kind).collect();
-    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..44).collect::<Vec<_>>(), "one of each kind");
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), (0..47).collect::<Vec<_>>(), "one of each kind");
     let all = events(&Line { seq: 7, at: at(), idle: 0, entries: one_of_each() });
     let names: BTreeSet<&str> = all.iter().filter_map(|event| event["event"].as_str()).collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), EVENT_NAMES);
@@ -252,7 +265,13 @@ fn events_about_workers_by_table() {
         (ended(WorkerState::Lost), "worker_ended", end("lost", "lost: its host died")),
         (ended(WorkerState::Signalled(9)), "worker_ended", exit),
         (
-            Entry::Verified { session: "w~1".into(), pass: false, text: "exit 1".into() },
+            Entry::Verified {
+                session: "w~1".into(),
+                pass: false,
+                text: "exit 1".into(),
+                tail: String::new(),
+                red: false,
+            },
             "verify",
             json!({"worker": "w", "session": "w~1", "pass": false, "text": "exit 1"}),
         ),
@@ -279,7 +298,13 @@ fn events_about_workers_by_table() {
 #[test]
 fn lines_about_workers_by_table() {
     let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
-    let verified = |pass, text: &str| Entry::Verified { session: "w~1".into(), pass, text: text.into() };
+    let verified = |pass, text: &str| Entry::Verified {
+        session: "w~1".into(),
+        pass,
+        text: text.into(),
+        tail: String::new(),
+        red: false,
+    };
     let again = Act::Again {
         from: "w~1".into(),
         session: "w~2".into(),
@@ -371,6 +396,7 @@ fn the_status_shows_each_workers_newest_session() {
         let fields = json!({
             "goal": "g", "runner": "claude", "silent_s": 7, "spent_usd": 0.0, "reserved_usd": 0.0,
             "unreported_usd": 0.0, "allowed_usd": null, "verify": null, "exit_code": null, "over_allowance": false,
+            "branch": null, "review": null,
         });
         row.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         row

@@ -10,6 +10,7 @@ use crate::meter::Metered;
 use crate::model::digest::Digest;
 use crate::model::letter::{Answer, Ask, AskKind, Claim, Expense, Tell};
 use crate::model::outcome::Ended;
+use crate::model::work::Work;
 use crate::schedule::Schedule;
 
 /// A policy file: absent, whole, and broken are three different things.
@@ -210,6 +211,8 @@ pub struct Observation {
     pub checks: BTreeMap<String, Checked>,
     /// What the commands said that prove the work of workers which have ended, by session.
     pub proofs: BTreeMap<String, Checked>,
+    /// What workers which have ended left in their copies of a repository, by session.
+    pub works: BTreeMap<String, Work>,
     /// What the files of their agents say that workers used in all, by session, as far as they were looked at.
     pub spends: BTreeMap<String, Metered>,
     /// Letters.

@@ -172,12 +172,16 @@ fn own(signal: Value, detail: Value, trust: Trust) -> Reading {
 
 fn goals(ledger: &Ledger, seen: &Observation, now: &Now, limits: &Limits) -> Reading {
     let (mut failed, mut errors, mut overdue) = (Vec::new(), Vec::new(), Vec::new());
+    let mut reviews = Vec::new();
     let mut detail = Map::new();
     for (id, doc) in &seen.docs.goals {
         let record = ledger.goal(id);
         match seen.checks.get(id).map(|checked| &checked.ended) {
             None | Some(Ended::Exited(0)) => {}
-            Some(Ended::Exited(1)) => failed.push(id.clone()),
+            Some(Ended::Exited(1)) => match &record.review {
+                Some(session) => reviews.push(json!({"goal": id, "session": session})),
+                None => failed.push(id.clone()),
+            },
             Some(ended) => errors.push(json!({"goal": id, "check": ended.text()})),
         }
         if is_overdue(ledger, id, now, limits) {
@@ -205,7 +209,10 @@ fn goals(ledger: &Ledger, seen: &Observation, now: &Now, limits: &Limits) -> Rea
             detail.insert(id.clone(), Value::Object(row));
         }
     }
-    let signal = json!({"failed": failed, "errors": errors, "overdue": overdue});
+    let mut signal = json!({"failed": failed, "errors": errors, "overdue": overdue});
+    if !reviews.is_empty() {
+        signal["waits_for_review"] = reviews.into();
+    }
     own(signal, json!({"goals": detail}), Trust::Owner)
 }
 
@@ -226,9 +233,10 @@ pub fn ready_goals(
     now: &Now,
 ) -> Vec<String> {
     let is_ready = |(id, text): (&String, &str)| {
-        let parsed = goal::parse(text);
-        let state = readiness(&parsed, &ledger.goal(id), seen.checks.get(id), readings, now);
-        matches!(state, Readiness::Ready(_)).then(|| id.clone())
+        let (parsed, record) = (goal::parse(text), ledger.goal(id));
+        let state = readiness(&parsed, &record, seen.checks.get(id), readings, now);
+        // What waits for a person's review is nobody else's.
+        (matches!(state, Readiness::Ready(_)) && record.review.is_none()).then(|| id.clone())
     };
     seen.docs.goals.iter().filter_map(|(id, doc)| is_ready((id, doc.text()?))).collect()
 }

@@ -18,7 +18,7 @@ impl Pulse {
     pub(super) fn perform(&mut self, site: &mut Site, effect: Effect) {
         match effect {
             // It was appended before.
-            Effect::Log(_) => {}
+            Effect::Log(_) | Effect::Clean(_) => {}
             Effect::Sense(scope, stale) => self.sense(site, scope, &stale),
             Effect::Snapshots(readings) => {
                 for (name, reading) in &readings {

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use looop_core::bounds::{LETTERS, LETTERS_TOTAL};
-use looop_core::model::letter::Answer;
+use looop_core::model::letter::{Answer, Ask};
 use looop_core::model::name::{is_name, shown};
 use looop_core::world::observation::Letters;
 
 use super::forms::{self, Found, Parse};
-use super::settle::{ANSWER_KIND, SETTLED, letter_path};
+use super::settle::{ANSWER_KIND, ASK_KIND, SETTLED, letter_path};
 use crate::dir::{Reader, TEXT_LIMIT};
 use crate::disk::{Links, Stored, sorted};
 
@@ -90,6 +90,28 @@ impl Reader {
         }
         let path = format!("{SETTLED}/{ask}.{ANSWER_KIND}.json");
         self.stored(&path, ask, forms::answer).map(|found| found.letter)
+    }
+
+    /// What a session asked and was told, as far as both letters were settled: the newest `most`, in the order in which
+    /// they were asked.
+    pub fn settled_of(&self, session: &str, worker: &str, most: usize) -> Vec<(Ask, Answer)> {
+        let listed = self.disk().list(SETTLED).value().unwrap_or_default();
+        let suffix = format!(".{ASK_KIND}.json");
+        let stems = listed.iter().filter_map(|entry| entry.name.to_str()?.strip_suffix(&suffix));
+        let own = |stem: &&str| {
+            stem.strip_prefix(worker).is_some_and(|rest| rest.starts_with('-')) && is_name(stem)
+        };
+        let ask = |stem: &str| {
+            let path = format!("{SETTLED}/{stem}{suffix}");
+            let ask = self.stored(&path, stem, forms::ask).value()?.letter;
+            Some((ask, self.settled_answer(stem).value()?))
+        };
+        let mut pairs: Vec<(Ask, Answer)> =
+            stems.filter(own).filter_map(ask).filter(|(ask, _)| ask.from == session).collect();
+        pairs.sort_by_key(|(ask, _)| ask.asked);
+        let extra = pairs.len().saturating_sub(most);
+        pairs.drain(..extra);
+        pairs
     }
 
     /// The letters of a folder by their stems; the errors name the files. Of more than can be looked at, the folder

@@ -1,11 +1,15 @@
 //! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner> [workers]`,
-//! `_notify <channel>`, `_confine <plan> -- <command>`, `_pulse <folder>`. They come before everything else.
+//! `_notify <channel>`, `_work <verb> <session>`, `_confine <plan> -- <command>`, `_pulse <folder>`. They come before everything else.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
 
-use crate::hands::{decider, notify, sandbox};
+use looop_core::model::work::Settle;
+
+use crate::failure::{Failure, Result};
+use crate::hands::{decider, notify, sandbox, works};
+use crate::ops::Place;
 
 /// Runs a hidden verb, if the arguments name one.
 pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
@@ -15,6 +19,7 @@ pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
         ("_host", Some(folder)) => Some(looop_session::host::main(Path::new(folder))),
         ("_decide", Some(run)) => Some(decider::main(run, &args[3..])),
         ("_notify", Some(channel)) => Some(notice(&channel.to_string_lossy())),
+        ("_work", Some(verb)) => Some(said(work(verb, args.get(3)))),
         ("_confine", Some(plan)) => Some(confine(plan, &args[3..])),
         ("_pulse", Some(data)) => Some(super::up::pulse(data)),
         _ => None,
@@ -27,8 +32,25 @@ fn confine(plan: &OsStr, argv: &[OsString]) -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Settles the work of a worker. The lock holder starts it, and it goes on when that one dies.
+fn work(verb: &OsStr, session: Option<&OsString>) -> Result<String> {
+    let verb = verb.to_str().and_then(Settle::of_verb);
+    let (Some(how), Some(session)) = (verb, session.and_then(|session| session.to_str())) else {
+        return Err(Failure::usage("_work <merge|discard|pr> <session>"));
+    };
+    let place = Place::find(None)?;
+    let (reader, config) = (place.reader()?, place.config()?.config);
+    let goal = std::env::var("LOOOP_GOAL").unwrap_or_default();
+    works::settle(&reader, &config, (session, &goal), how).map_err(Failure::new)
+}
+
 fn notice(channel: &str) -> ExitCode {
-    match notify::main(channel) {
+    said(notify::main(channel))
+}
+
+/// Prints what came of it.
+fn said(done: Result<String>) -> ExitCode {
+    match done {
         Ok(text) => {
             if !text.is_empty() {
                 super::print::out(&text);

@@ -36,6 +36,7 @@ mod propose;
 mod prune;
 mod resize;
 mod restart;
+mod review;
 mod root;
 mod run;
 mod runs;

@@ -9,8 +9,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use super::{
     answer, asks, attach, beat, completions, cost, detach, doctor, down, events, expect, foreground, goal,
     help, hidden, init, journal, key, kill, list, log, pause, playbook, policy, print, prune, resize,
-    restart, run, runs, schedule, send, sensor, service, shot, side, status, tell, trust, undo, up, wait,
-    wait_idle, wake, watch, why, worker,
+    restart, review, run, runs, schedule, send, sensor, service, shot, side, status, tell, trust, undo, up,
+    wait, wait_idle, wake, watch, why, worker,
 };
 use crate::failure::Result;
 use crate::ops::Place;
@@ -58,6 +58,10 @@ enum Verb {
     Kill(kill::Kill),
     Restart(restart::Restart),
     Prune(prune::Prune),
+    Review(review::Review),
+    Merge(review::Merge),
+    Pr(review::Pr),
+    Discard(review::Discard),
     Attach(attach::Attach),
     Detach(detach::Detach),
     Watch(watch::Watch),
@@ -142,6 +146,10 @@ fn call(root: Root) -> Result<ExitCode> {
         Verb::Kill(verb) => verb.run(&place()?),
         Verb::Restart(verb) => verb.run(&place()?),
         Verb::Prune(verb) => verb.run(&place()?),
+        Verb::Review(verb) => verb.run(&place()?),
+        Verb::Merge(verb) => verb.run(&place()?),
+        Verb::Pr(verb) => verb.run(&place()?),
+        Verb::Discard(verb) => verb.run(&place()?),
         Verb::Attach(verb) => verb.run(&place()?),
         Verb::Detach(verb) => verb.run(&place()?),
         Verb::Watch(verb) => verb.run(&place()?),

@@ -237,6 +237,13 @@ pub const KEYS: &[KeyDoc] = &[
         |c, v| put(&mut c.worker_stuck, v.duration(SECOND)),
     ),
     top(
+        "worker_retry_secs",
+        Some("LOOOP_WORKER_RETRY_SECS"),
+        "60",
+        "wait of a goal after a worker that failed, four times as long after each further one; 0 = none",
+        |c, v| put(&mut c.worker_retry, v.duration(Duration::ZERO)),
+    ),
+    top(
         "fairness_max_wait_secs",
         Some("LOOOP_FAIRNESS_MAX_WAIT_SECS"),
         "86400",

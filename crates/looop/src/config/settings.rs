@@ -71,6 +71,8 @@ pub struct Config {
     pub verify_timeout: Duration,
     /// Silence after which a worker counts as stuck.
     pub worker_stuck: Duration,
+    /// Wait of a goal after a worker that failed.
+    pub worker_retry: Duration,
     /// After this a ready goal is overdue.
     pub fairness_max_wait: Duration,
     /// Age at which a noop is looked at again.
@@ -204,6 +206,7 @@ impl Default for Config {
             shell_timeout: 5 * minute,
             verify_timeout: minute,
             worker_stuck: 15 * minute,
+            worker_retry: minute,
             fairness_max_wait: 24 * 60 * minute,
             noop_ttl: 6 * 60 * minute,
             flap_streak: 5,

@@ -23,6 +23,10 @@ use crate::threads;
 const OUTPUT_KEEP: u64 = 64 << 10;
 /// How long a notification may take: as long as a channel may, and a little more.
 const NOTICE_DEADLINE: Duration = notify::DEADLINE.saturating_add(Duration::from_secs(10));
+/// How long settling the work of a worker may take: git may talk to another machine.
+const SETTLE_DEADLINE: Duration = Duration::from_mins(10);
+/// What is said of a move whose output says what came of it, in characters.
+const WORDS: usize = 700;
 /// What the next brief shows of it.
 const TAIL: u64 = 2 << 10;
 
@@ -44,7 +48,7 @@ pub(crate) fn start(
         |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
     let waiter = {
         let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-        let (notice, confined) = (is_notice(plan), !plan.rights.is_person());
+        let (notice, confined) = (speaks(plan), !plan.rights.is_person());
         waiter("move", move |launched| {
             let outcome = match ended(&reader, &session, launched.wait()) {
                 Ok(standing) => outcome(&reader, (&session, notice), standing),
@@ -106,6 +110,9 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
         more.extend([("LOOOP_MESSAGE", message.as_str()), ("LOOOP_ID", id.as_deref().unwrap_or(""))]);
         more.push(("LOOOP_KIND", "notification"));
         (vec![environ::image().into_os_string(), "_notify".into(), "all".into()], NOTICE_DEADLINE)
+    } else if let Move::SettleWork { session, how, .. } = &plan.action {
+        let words = ["_work", how.verb(), session].map(OsString::from);
+        (std::iter::once(environ::image().into_os_string()).chain(words).collect(), SETTLE_DEADLINE)
     } else {
         return Err(Failure::new(format!("{} cannot be run as a command", plan.action.action())));
     };
@@ -139,7 +146,7 @@ pub(crate) fn recover(
     sender: &Poster,
 ) -> Result<Adopted> {
     let folder = folder(reader, session);
-    let (notice, confined) = (is_notice(plan), !plan.rights.is_person());
+    let (notice, confined) = (speaks(plan), !plan.rights.is_person());
     match stands(&folder, session)? {
         Standing::Live => {
             let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
@@ -220,14 +227,19 @@ fn is_notice(plan: &Plan) -> bool {
     matches!(plan.action, Move::SendNotification { .. })
 }
 
-/// What came of a hosted move. What a notification prints is what channels said against it.
+/// Whether what a move prints says what came of it.
+fn speaks(plan: &Plan) -> bool {
+    is_notice(plan) || matches!(plan.action, Move::SettleWork { .. })
+}
+
+/// What came of a hosted move. What one prints that speaks is the reason, or the note.
 fn outcome(reader: &Reader, (session, notice): (&str, bool), standing: Standing) -> Outcome {
     match standing {
         Standing::Ended(receipt) => {
             let ended = super::sense::ended(receipt.ended);
             let tail = host::output_tail(&folder(reader, session), TAIL).unwrap_or_default();
             let tail = String::from_utf8_lossy(&tail).into_owned();
-            let words = Some(one_line(&tail, 300)).filter(|words| notice && !words.is_empty());
+            let words = Some(one_line(&tail, WORDS)).filter(|words| notice && !words.is_empty());
             let shell = Some(Shell { tail, bytes: receipt.output_bytes, ended: ended.clone() });
             if ended.is_success() {
                 Outcome::Done { note: words, shell }

@@ -1,6 +1,7 @@
 //! What a worker reads first: the contract, then its task.
 
 use looop_core::admit::agent_of;
+use looop_core::model::work::{Answered, Last, Proof};
 
 use super::task::{Task, Told};
 
@@ -93,7 +94,8 @@ pub(crate) fn prompt(task: &Task, wait: Option<u64>) -> String {
         prompt => format!("\n# Task\n\n{prompt}\n"),
     };
     let answers: Vec<String> = task.answers.iter().map(answered).collect();
-    let parts = [HEAD, &waiting(wait), RULES, &ending(task), &place(task), &asked, &answers.concat()];
+    let last = task.last.as_deref().map(before).unwrap_or_default();
+    let parts = [HEAD, &waiting(wait), RULES, &ending(task), &place(task), &asked, &last, &answers.concat()];
     parts.concat()
 }
 
@@ -103,6 +105,43 @@ fn answered(told: &Told) -> String {
         "\n# Answer\n\nAn earlier session of you asked the person, and ended before the answer came. Go on from there, and \
          do not ask this again.\n\nYou asked ({}):\n\n{}\n\nThe person answered:\n\n{}\n",
         told.ask,
+        quoted(&told.question),
+        quoted(&told.answer)
+    )
+}
+
+/// What is known of the last worker that served the same goal. What it or a person wrote is quoted.
+fn before(last: &Last) -> String {
+    let head = format!(
+        "\n# The worker before you\n\n{} worked on this before you and ended: {}. Do not begin from nothing where it is of \
+         use.\n",
+        last.session, last.ended
+    );
+    let branch = last.branch.as_ref().map(|branch| {
+        format!(
+            "\nIts work is on branch {branch} of the same repository: look at it (`git log -p HEAD..{branch}`), and continue \
+             from it if it is good (`git merge {branch}`).\n"
+        )
+    });
+    let discarded = last.discarded.as_ref().map(|because| {
+        let why = if because.is_empty() { String::new() } else { format!(" Why:\n\n{}", quoted(because)) };
+        format!("\nThe person looked at its work and threw it away.{why}\n")
+    });
+    let proof = last.proof.as_ref().map(proven);
+    let parts = [Some(head), branch, discarded, proof].into_iter().flatten();
+    parts.chain(last.answers.iter().map(told_before)).collect()
+}
+
+/// What proved the work of the last worker, or did not.
+fn proven(proof: &Proof) -> String {
+    let tail = if proof.tail.trim().is_empty() { &proof.text } else { &proof.tail };
+    format!("\nThe command that was to prove its work ended with this:\n\n{}\n", quoted(tail))
+}
+
+/// What the last worker asked, and what the person said.
+fn told_before(told: &Answered) -> String {
+    format!(
+        "\nIt asked the person:\n\n{}\n\nThe person answered:\n\n{}\n",
         quoted(&told.question),
         quoted(&told.answer)
     )

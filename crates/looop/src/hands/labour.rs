@@ -6,7 +6,8 @@ use std::thread::ScopedJoinHandle;
 use looop_core::model::moves::{Move, one_line};
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, Plan};
-use looop_core::world::fleet::{Fleet, WorkerState};
+use looop_core::model::work::{Answered, Last};
+use looop_core::world::fleet::{Fleet, WorkerState, worker_of};
 use looop_session::client::{Client, ClientError};
 use looop_session::kernel::Delivery;
 use looop_session::{Ended, Launched, Roll, Shot, Standing, host};
@@ -15,7 +16,7 @@ use looop_store::Reader;
 use super::act::{causes, folder};
 use super::awaited::{self, Claim};
 use super::task::{Task, Told};
-use super::worker;
+use super::{worker, works};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -23,6 +24,8 @@ use crate::threads;
 
 /// How often live workers are looked for when all are to end.
 const ROUNDS: usize = 3;
+/// Questions of an earlier worker that a worker is told of.
+const ANSWERS: usize = 5;
 /// So many sessions are ended at a time.
 const AT_ONCE: usize = 16;
 
@@ -35,10 +38,11 @@ const MOST_SCREEN: usize = 600;
 /// Carries out a worker move. Blocks; what was launched is the caller's to reap.
 pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome, Option<Launched>) {
     match &plan.act {
-        Act::Worker { session, verify, repo, foreign, model, .. } => match task(plan, session) {
+        Act::Worker { session, verify, repo, foreign, model, last, .. } => match task(plan, session) {
             Some(task) => {
                 let (verify, repo, model) = (verify.clone(), repo.clone(), model.clone());
-                worker::start(reader, config, &Task { verify, repo, model, foreign: *foreign, ..task })
+                let last = last.clone().map(|last| Box::new(with_answers(reader, *last)));
+                worker::start(reader, config, &Task { verify, repo, model, foreign: *foreign, last, ..task })
             }
             None => (mismatch(plan), None),
         },
@@ -50,6 +54,16 @@ pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome
         Act::Ended { session, also } => (end_all(reader, session, also), None),
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => (mismatch(plan), None),
     }
+}
+
+/// What a worker is told of the last one, with what that one asked. Of what was answered between two looks only the
+/// letters know.
+fn with_answers(reader: &Reader, mut last: Last) -> Last {
+    if last.answers.is_empty() {
+        let told = reader.settled_of(&last.session, worker_of(&last.session), ANSWERS);
+        last.answers = told.iter().map(|(ask, answer)| Answered::new(&ask.prompt, &answer.text)).collect();
+    }
+    last
 }
 
 fn mismatch(plan: &Plan) -> Outcome {
@@ -138,6 +152,12 @@ fn again(
     let task = worker::task_of(reader, from).and_then(|task| {
         let mut task = task.again(session);
         task.author = plan.author.clone();
+        // What is known of the session besides its branch stands in its answers.
+        let before = works::whereabouts(reader, from).map_err(Failure::new)?;
+        task.last = before.map(|at| {
+            let (session, ended, branch) = (from.to_owned(), "restarted".to_owned(), Some(at.branch));
+            Box::new(Last { session, ended, branch, ..Last::default() })
+        });
         for ask in asks {
             task.answers.push(told(reader, ask)?);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use looop_core::meter::Metered;
@@ -21,7 +21,8 @@ use looop_store::docs::{DocsCache, Sensor};
 
 use super::authored::Authored;
 use super::brakes::Brakes;
-use super::{awaited, environ, outputs, workplace};
+use super::proofs::Unproven;
+use super::{awaited, environ, outputs, worktree};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -35,8 +36,6 @@ pub(super) const FOREIGN_TIMEOUT: Duration = Duration::from_mins(1);
 const FOREIGN_BYTES: u64 = 1 << 20;
 /// What is kept of a check's output.
 const CHECK_CAP: u64 = 4 << 10;
-/// How long the proofs of one beat may take in all.
-const PROOF_TIME: Duration = Duration::from_mins(2);
 
 /// What the last looks found out, for a quick one to reuse.
 #[derive(Debug, Default)]
@@ -47,20 +46,10 @@ pub(crate) struct Known {
     checks: BTreeMap<String, (Digest, Checked)>,
 }
 
-enum Task {
+pub(super) enum Task {
     Sensor(String, Header),
     Check(String),
     Proof(String),
-}
-
-/// A session whose work is to be proven.
-#[derive(Clone, Debug)]
-pub(crate) struct Unproven {
-    pub(crate) session: String,
-    /// The command that does.
-    pub(crate) command: String,
-    /// With whose rights it runs.
-    pub(crate) rights: Rights,
 }
 
 /// What the loop has open and wants to hear about.
@@ -68,6 +57,8 @@ pub(crate) struct Unproven {
 pub(crate) struct Open {
     /// Sessions whose work is to be proven once they have ended.
     pub(crate) unproven: Vec<Unproven>,
+    /// Sessions of which it is not known yet what they left in their copies, with the goal that each serves.
+    pub(crate) unseen: Vec<(String, String)>,
     /// Bytes that moves of a decider wrote, by path.
     pub(crate) written: BTreeMap<String, Digest>,
     /// Sessions that the log takes for alive, with the goal that each serves.
@@ -82,11 +73,13 @@ pub(crate) struct Open {
 
 /// One pass over the world: files and letters have been read, sensors and checks are still to be run.
 pub(crate) struct Pass {
-    seen: Observation,
-    tasks: Vec<Task>,
-    jobs: Vec<Job>,
+    pub(super) seen: Observation,
+    pub(super) tasks: Vec<Task>,
+    pub(super) jobs: Vec<Job>,
     /// Whether confined code has left something that is to be copied.
     copies: bool,
+    /// Ended sessions whose copies are to be looked at, with the goal that each serves.
+    pub(super) unseen: Vec<(String, String)>,
     now: Now,
 }
 
@@ -130,7 +123,9 @@ impl Pass {
         let seen = observation((reader, now.wall), (scan.docs, scan.odd, scan.broken), fleet, open);
         let seen = Observation { scope, secret, early: open.early, ..seen };
         let copies = outputs::is_pending(reader.root());
-        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), copies, now };
+        let unseen = open.unseen.iter().filter(|(session, _)| !open.early && !seen.docs.fleet.lives(session));
+        let unseen = unseen.cloned().collect();
+        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), copies, unseen, now };
         if open.early {
             return Ok(pass);
         }
@@ -158,7 +153,7 @@ impl Pass {
         let over = open.running.iter().filter(|(session, _)| !fleet.lives(session)).map(|(_, goal)| goal);
         let stale: BTreeSet<&String> = open.stale.iter().chain(over).collect();
         let mut reused = BTreeMap::new();
-        for (id, check) in checks(&self.seen) {
+        for (id, check, repo) in checks(&self.seen) {
             let digest = self.seen.docs.goals.get(&id).and_then(Doc::digest);
             let last = known.checks.get(&id).filter(|(goal, _)| Some(*goal) == digest);
             let last = last.filter(|_| self.seen.scope == Scope::Quick && !stale.contains(&id));
@@ -166,7 +161,9 @@ impl Pass {
                 reused.insert(id, checked.clone());
             } else {
                 let rights = authored.check(&self.seen.docs, &id, &check);
-                match authored.dressed(reader, &rights, check_job(&check, reader.root(), config)) {
+                let job = check_place(reader, repo.as_deref())
+                    .map(|cwd| Job { cwd, ..check_job(&check, reader.root(), config) });
+                match job.and_then(|job| authored.dressed(reader, &rights, job)) {
                     Ok(job) => {
                         self.jobs.push(job);
                         self.tasks.push(Task::Check(id));
@@ -176,26 +173,6 @@ impl Pass {
             }
         }
         self.seen.checks = reused;
-    }
-
-    /// Prepares the commands that prove the work of workers which have ended, as many as a beat has time for.
-    fn add_proofs(&mut self, (reader, config, authored): Place<'_>, unproven: &[Unproven]) {
-        let each = config.verify_timeout.max(Duration::from_secs(1));
-        let rounds = (PROOF_TIME.as_secs() / each.as_secs().max(1)).max(1);
-        let most = usize::try_from(rounds).unwrap_or(1).saturating_mul(environ::parallel());
-        let fleet = &self.seen.docs.fleet;
-        let ended = unproven.iter().filter(|one| !fleet.lives(&one.session));
-        for Unproven { session, command, rights } in ended.take(most) {
-            let cwd = workplace::of(reader, session);
-            let job = Job { cwd, timeout: Some(each), ..check_job(command, reader.root(), config) };
-            match authored.dressed(reader, rights, job) {
-                Ok(job) => {
-                    self.jobs.push(job);
-                    self.tasks.push(Task::Proof(session.clone()));
-                }
-                Err(reason) => drop(self.seen.proofs.insert(session.clone(), not_run(reason))),
-            }
-        }
     }
 
     fn add_sensor(&mut self, (reader, config, authored): Place<'_>, name: &str, sensor: &Sensor) {
@@ -228,17 +205,19 @@ impl Pass {
 
     /// Whether nothing is left to be run.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.jobs.is_empty() && !self.copies
+        self.jobs.is_empty() && !self.copies && self.unseen.is_empty()
     }
 
     /// Runs what is left.
     pub(crate) fn run(mut self, reader: &Reader, config: &Config, brakes: &Brakes) -> Sensed {
+        self.look_at_copies(reader, config);
         let jobs = std::mem::take(&mut self.jobs);
         // Checks look at what confined workers have made.
         if self.copies {
             drop(outputs::copy(reader.root()));
         }
         let ran = if jobs.is_empty() { Ok(Vec::new()) } else { run(reader, config, jobs, brakes) };
+        self.restore_copies(reader, config);
         Sensed { pass: self, ran, metered: None }
     }
 }
@@ -322,7 +301,7 @@ fn carried(before: Observation, now: Observation) -> Observation {
     let mut checks = before.checks.clone();
     checks.retain(|id, _| digest(&before, id) == digest(&now, id));
     let (scope, secret, readings, proofs) = (before.scope, before.secret, before.readings, before.proofs);
-    Observation { scope, secret, readings, checks, proofs, ..now }
+    Observation { scope, secret, readings, checks, proofs, works: before.works, ..now }
 }
 
 /// Files, letters and workers as an observation.
@@ -357,17 +336,25 @@ fn run(reader: &Reader, config: &Config, jobs: Vec<Job>, brakes: &Brakes) -> Res
     brakes.run(&order).map_err(|error| Failure::new(format!("the sensors could not be run: {error}")))
 }
 
-/// The checks of all goals that can be read.
-fn checks(seen: &Observation) -> BTreeMap<String, String> {
-    let check = |text: &str| goal::parse(text).check;
-    seen.docs.goals.iter().filter_map(|(id, doc)| Some((id.clone(), check(doc.text()?)?))).collect()
+/// The checks of all goals that can be read, with the repository that each is about.
+fn checks(seen: &Observation) -> Vec<(String, String, Option<String>)> {
+    let check = |(id, doc): (&String, &Doc)| {
+        let goal = goal::parse(doc.text()?);
+        Some((id.clone(), goal.check?, goal.repo))
+    };
+    seen.docs.goals.iter().filter_map(check).collect()
+}
+
+/// Where a check is run: in the repository that its goal names, else in the profile.
+fn check_place(reader: &Reader, repo: Option<&str>) -> std::result::Result<PathBuf, String> {
+    repo.map_or_else(|| Ok(reader.root().to_owned()), worktree::located)
 }
 
 /// Where and how things are run.
-type Place<'a> = (&'a Reader, &'a Config, &'a Authored<'a>);
+pub(super) type Place<'a> = (&'a Reader, &'a Config, &'a Authored<'a>);
 
 /// What a command says that must not be run.
-fn not_run(reason: String) -> Checked {
+pub(super) fn not_run(reason: String) -> Checked {
     Checked { ended: Ended::Spawn(reason), output: String::new() }
 }
 
@@ -432,7 +419,7 @@ fn cap(header: &Header, config: &Config) -> Option<u64> {
     header.max_bytes.or(config.sensor_max_bytes).filter(|cap| *cap > 0)
 }
 
-fn check_job(check: &str, data: &Path, config: &Config) -> Job {
+pub(super) fn check_job(check: &str, data: &Path, config: &Config) -> Job {
     Job {
         argv: ["bash", "-c", check].map(OsString::from).to_vec(),
         cwd: data.to_owned(),

@@ -2,6 +2,7 @@
 
 use looop_core::model::plan::Author;
 use looop_core::model::rights::Rights;
+use looop_core::model::work::Last;
 use looop_core::world::fleet::worker_of;
 use looop_store::Reader;
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,9 @@ pub(crate) struct Task {
     /// Answers that an earlier session of it did not live to see.
     #[serde(default)]
     pub(crate) answers: Vec<Told>,
+    /// What it is told of the last worker that served its goal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last: Option<Box<Last>>,
 }
 
 /// A question of an earlier session, and what the person said.
@@ -93,6 +97,7 @@ impl Task {
             rights: Rights::Person,
             author,
             answers: Vec::new(),
+            last: None,
         }
     }
 

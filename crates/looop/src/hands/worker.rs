@@ -245,15 +245,13 @@ fn before(standing: &Standing) -> String {
     }
 }
 
-/// Removes an ended session with all that is kept of it. Its worktree goes only if git finds nothing in it that would
-/// be lost; else it is said where it stays.
-pub(crate) fn remove(reader: &Reader, config: &Config, session: &str) -> Result<Option<String>> {
+/// Removes an ended session with all that is kept of it, unless work would be lost with its worktree.
+pub(crate) fn remove(reader: &Reader, config: &Config, session: &str) -> Result<()> {
     if matches!(stands(&folder(reader, session), session)?, Standing::Live) {
         return Err(Failure::new(format!("{session} lives")));
     }
-    let kept = worktree::remove(reader, config, session).map_err(Failure::new)?;
-    clear(reader, session)?;
-    Ok(kept)
+    worktree::remove(reader, config, session).map_err(Failure::new)?;
+    clear(reader, session)
 }
 
 /// Removes the folder of a session and its statuses. The folder goes in one step, so that no crash leaves half of it to

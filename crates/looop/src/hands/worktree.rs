@@ -1,38 +1,24 @@
 //! A git worktree for each worker whose task names a repository: its own folder and its own branch.
 
-use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use looop_core::model::moves::one_line;
-use looop_core::model::rights::Granted;
-use looop_core::policy::Level;
-use looop_session::{Batch, Done, Ended, Job, Order};
+use looop_core::model::work::Settle;
 use looop_store::Reader;
 use looop_store::disk::durable_write;
 use serde::{Deserialize, Serialize};
 
+use super::git::{self, Copy, Git};
 use super::task::Task;
-use super::{environ, sandbox};
+use super::works;
 use crate::config::Config;
 
 /// The version of the file that says where a worktree comes from.
 const VERSION: u32 = 1;
 /// How many branches of one name are tried.
 const MANY: u32 = 9;
-/// How long git may take.
-const DEADLINE: Duration = Duration::from_mins(2);
-/// What is kept of git's words.
-const WORDS: u64 = 4 << 10;
-/// Variables that would lead git to another repository than the one it is given.
-const ELSEWHERE: [&str; 6] =
-    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"];
-
-/// git asks nobody.
-const NO_PROMPT: [(&str, &str); 1] = [("GIT_TERMINAL_PROMPT", "0")];
 
 /// Where the worktree of a session is.
 pub(crate) fn path(reader: &Reader, session: &str) -> PathBuf {
@@ -41,17 +27,39 @@ pub(crate) fn path(reader: &Reader, session: &str) -> PathBuf {
 
 /// Where a worktree comes from. It lies beside the worktree, is there before it and goes after it, so that what a crash
 /// left can be taken back.
-#[derive(Debug, Serialize, Deserialize)]
-struct Origin {
-    v: u32,
-    repo: PathBuf,
-    branch: String,
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Origin {
+    pub(super) v: u32,
+    pub(super) repo: PathBuf,
+    pub(super) branch: String,
     /// Whether a decider named the repository.
     #[serde(default)]
-    foreign: bool,
+    pub(super) foreign: bool,
     /// Whether what lies in the worktree may not run with the person's rights: its settings may be the worker's own.
     #[serde(default)]
-    apart: bool,
+    pub(super) apart: bool,
+    /// The commit that its branch was started from.
+    #[serde(default)]
+    pub(super) base: Option<String>,
+    /// The pull request that was opened for it.
+    #[serde(default)]
+    pub(super) pr: Option<String>,
+    /// What was done with it, where only the removal of copy and branch is left to be done.
+    #[serde(default)]
+    pub(super) done: Option<Settle>,
+}
+
+impl Origin {
+    /// git in the repository.
+    pub(super) fn git<'a>(&'a self, reader: &'a Reader, config: &'a Config) -> Git<'a> {
+        Git { reader, config, repo: &self.repo, foreign: self.foreign }
+    }
+
+    /// The worktree. Where its link leads elsewhere than into its repository, nothing but itself is written.
+    pub(super) fn copy<'a>(&self, path: &'a Path) -> Copy<'a> {
+        let own = leads_into(path, &self.repo).and_then(|()| writes(path)).unwrap_or_default().into_iter();
+        Copy { path, apart: self.apart, writes: own.chain([path.to_owned()]).collect() }
+    }
 }
 
 fn origin_file(session: &str) -> String {
@@ -70,6 +78,7 @@ pub(crate) fn make(
     let git = Git { reader, config, repo: &repo, foreign };
     let refused = |words: String| format!("git made no worktree of {}: {words}", repo.display());
     let branch = free_branch(&git, session).map_err(refused)?;
+    let base = git.plain(&["rev-parse", "HEAD"]).map_err(refused)?.trim().to_owned();
     let target = path(reader, session);
     let origin = Origin {
         v: VERSION,
@@ -77,6 +86,9 @@ pub(crate) fn make(
         branch: branch.clone(),
         foreign,
         apart: foreign || confined,
+        base: Some(base),
+        pr: None,
+        done: None,
     };
     note(reader, session, &origin)
         .and_then(|()| Ok(folder(&target)?))
@@ -95,22 +107,12 @@ pub(crate) fn make(
 /// Whether a worktree belongs to the repository that it is said to be of: what its link leads to can be written by a
 /// confined worker.
 fn leads_into(target: &Path, repo: &Path) -> Result<(), String> {
-    let (own, git) = (own_folder(target)?, git_folder(repo)?);
+    let (own, git) = (own_folder(target)?, git::folder(repo)?);
     let own = own.canonicalize().map_err(|error| format!("{}: {error}", own.display()))?;
     if own.parent() == Some(&git.join("worktrees")) {
         return Ok(());
     }
     Err(format!("{} is not in {}", own.display(), git.display()))
-}
-
-/// The folder in which git keeps a repository, which lies in the repository itself: a link elsewhere would open another.
-fn git_folder(repo: &Path) -> Result<PathBuf, String> {
-    let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
-    let (repo, git) = (real(repo)?, real(&repo.join(".git"))?);
-    if git.parent() == Some(&repo) && git.is_dir() && !git.join("commondir").exists() {
-        return Ok(git);
-    }
-    Err(format!("{} is not the top folder of a repository", repo.display()))
 }
 
 /// A branch of this session's name that is not there yet. One may be, from an earlier profile.
@@ -126,13 +128,17 @@ fn free_branch(git: &Git<'_>, session: &str) -> Result<String, String> {
     names.find(is_free).ok_or_else(|| format!("there are {MANY} branches {name} already"))
 }
 
-fn note(reader: &Reader, session: &str, origin: &Origin) -> Result<(), Box<dyn std::error::Error>> {
+pub(super) fn note(
+    reader: &Reader,
+    session: &str,
+    origin: &Origin,
+) -> Result<(), Box<dyn std::error::Error>> {
     folder(&reader.path("work"))?;
     Ok(durable_write(reader.disk(), &origin_file(session), &serde_json::to_vec(origin)?, 0o600)?)
 }
 
 /// The repository's folder. A path that depends on where looop was called from would be another one each time.
-fn located(repo: &str) -> Result<PathBuf, String> {
+pub(super) fn located(repo: &str) -> Result<PathBuf, String> {
     let path = match repo.strip_prefix("~/") {
         Some(below) => std::env::home_dir().ok_or("repo begins with ~/ and HOME is not set")?.join(below),
         None => PathBuf::from(repo),
@@ -170,48 +176,38 @@ fn own_folder(workspace: &Path) -> Result<PathBuf, String> {
 /// Takes back the worktree and the branch of a session that never ran.
 pub(crate) fn undo(reader: &Reader, config: &Config, session: &str) -> Result<(), String> {
     let Some(origin) = origin(reader, session)? else { return Ok(()) };
-    let git = Git { reader, config, repo: &origin.repo, foreign: origin.foreign };
-    let target = path(reader, session);
+    take_down(reader, config, (session, &origin))?;
+    // The small `d` refuses to delete what is in no other branch. There may be none, depending on how far it came.
+    drop(origin.git(reader, config).run(&["branch", "-d", &origin.branch]));
+    forget(reader, session)
+}
+
+/// Removes the folder of a worktree, with what is in it, and has git forget it. Its branch stays.
+pub(super) fn take_down(
+    reader: &Reader,
+    config: &Config,
+    (session, origin): (&str, &Origin),
+) -> Result<(), String> {
+    let (git, target) = (origin.git(reader, config), path(reader, session));
     // Each of these may have nothing to do, depending on how far it came.
     if !origin.apart {
         drop(git.at(&["worktree", "remove", "--force"], &target));
     }
     absent(std::fs::remove_dir_all(&target)).map_err(|error| left(&target, &error))?;
-    drop(git.run(&["worktree", "prune"]));
-    // The small `d` refuses to delete what is in no other branch.
-    drop(git.run(&["branch", "-d", &origin.branch]));
+    drop(git.plain(&["worktree", "prune"]));
+    Ok(())
+}
+
+/// Removes the worktree and the branch of an ended session if nothing would be lost by that. Else says what would be.
+pub(crate) fn remove(reader: &Reader, config: &Config, session: &str) -> Result<(), String> {
+    let Some(origin) = origin(reader, session)? else { return Ok(()) };
+    works::lost_with(reader, config, (session, &origin))?;
+    take_down(reader, config, (session, &origin))?;
+    works::drop_branch(reader, config, &origin)?;
     forget(reader, session)
 }
 
-/// Removes the worktree of an ended session if git finds nothing in it that would be lost; its branch stays. Else says
-/// where it stays and why.
-pub(crate) fn remove(reader: &Reader, config: &Config, session: &str) -> Result<Option<String>, String> {
-    let Some(origin) = origin(reader, session)? else { return Ok(None) };
-    let target = path(reader, session);
-    let git = Git { reader, config, repo: &origin.repo, foreign: origin.foreign };
-    let removed =
-        if origin.apart { remove_apart(&git, &target) } else { git.at(&["worktree", "remove"], &target) };
-    match removed {
-        Err(words) if target.exists() => {
-            Ok(Some(format!("its worktree {} stays: {words}", target.display())))
-        }
-        Ok(()) | Err(_) => forget(reader, session).map(|()| None),
-    }
-}
-
-/// Removes a worktree whose settings may be its worker's own: git looks at it confined, and the folder goes by our hand.
-fn remove_apart(git: &Git<'_>, target: &Path) -> Result<(), String> {
-    let words =
-        ["-C".into(), target.into(), "--no-optional-locks".into(), "status".into(), "--porcelain".into()];
-    let left = git.confined(words.to_vec(), Vec::new())?;
-    if !left.is_empty() {
-        return Err(format!("it holds {}", one_line(&left, 200)));
-    }
-    absent(std::fs::remove_dir_all(target)).map_err(|error| self::left(target, &error))?;
-    git.run(&["worktree", "prune"])
-}
-
-fn origin(reader: &Reader, session: &str) -> Result<Option<Origin>, String> {
+pub(super) fn origin(reader: &Reader, session: &str) -> Result<Option<Origin>, String> {
     let file = origin_file(session);
     let Some(bytes) = reader.read(&file).known(&file)? else { return Ok(None) };
     let origin: Origin =
@@ -219,7 +215,7 @@ fn origin(reader: &Reader, session: &str) -> Result<Option<Origin>, String> {
     if origin.v == VERSION { Ok(Some(origin)) } else { Err(format!("{file} has version {}", origin.v)) }
 }
 
-fn forget(reader: &Reader, session: &str) -> Result<(), String> {
+pub(super) fn forget(reader: &Reader, session: &str) -> Result<(), String> {
     let file = reader.path(&origin_file(session));
     absent(std::fs::remove_file(&file)).map_err(|error| left(&file, &error))
 }
@@ -231,83 +227,4 @@ fn left(path: &Path, error: &io::Error) -> String {
 /// What is not there need not be removed.
 fn absent(removed: io::Result<()>) -> io::Result<()> {
     removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
-}
-
-/// git in one repository.
-struct Git<'a> {
-    reader: &'a Reader,
-    config: &'a Config,
-    repo: &'a Path,
-    /// Whether a decider named the repository.
-    foreign: bool,
-}
-
-impl Git<'_> {
-    /// Runs it to its end on a worktree; what it says if it fails.
-    fn at(&self, words: &[&str], path: &Path) -> Result<(), String> {
-        self.call(words.iter().map(OsString::from).chain([path.into()]).collect(), Some(path))
-    }
-
-    fn run(&self, words: &[&str]) -> Result<(), String> {
-        self.call(words.iter().map(OsString::from).collect(), None)
-    }
-
-    fn call(&self, words: Vec<OsString>, target: Option<&Path>) -> Result<(), String> {
-        let words: Vec<OsString> = ["-C".into(), self.repo.into()].into_iter().chain(words).collect();
-        if self.foreign {
-            let written = std::iter::once(git_folder(self.repo)?).chain(target.map(Path::to_owned)).collect();
-            return self.confined(words, written).map(drop);
-        }
-        let env = environ::of_person(self.reader.root(), self.config, &NO_PROMPT);
-        let argv = std::iter::once("git".into()).chain(words).collect();
-        self.run_to_end(argv, env.map_err(|failure| failure.error)?).map(drop)
-    }
-
-    /// What git prints where it can write these folders alone.
-    fn confined(&self, words: Vec<OsString>, write: Vec<PathBuf>) -> Result<String, String> {
-        let (data, config) = (self.reader.root(), self.config);
-        let means = sandbox::means(config)?;
-        if means == sandbox::Means::None && config.policy.level != Level::Open {
-            return Err("what git runs there is not the person's, and nothing here can confine it".to_owned());
-        }
-        let none = Granted::default();
-        let env = environ::of_decider(data, config, &none, &NO_PROMPT).map_err(|failure| failure.error)?;
-        let confine = sandbox::Confine { write, ..sandbox::of_granted(config, &none) };
-        let argv = std::iter::once("git".into()).chain(words).collect();
-        self.run_to_end(sandbox::wrap(&means, &confine, data, argv)?, env)
-    }
-
-    fn run_to_end(&self, argv: Vec<OsString>, mut env: Vec<(String, String)>) -> Result<String, String> {
-        env.retain(|(name, _)| !ELSEWHERE.contains(&name.as_str()));
-        let job = Job {
-            argv,
-            cwd: self.reader.root().to_owned(),
-            env: Some(env),
-            timeout: Some(DEADLINE),
-            stdout_cap: Some(WORDS),
-            stderr_cap: Some(WORDS),
-            ..Job::default()
-        };
-        let mut order = Order::new(vec![job], 1);
-        order.spare.clone_from(&self.config.spare);
-        let mut result = None;
-        let ran = Batch::run(&environ::image(), &["_batch"], &order, &mut |_, done| result = Some(done));
-        ran.map_err(|error| format!("git could not be run: {error}"))?;
-        judged(result)
-    }
-}
-
-fn judged(result: Option<Done>) -> Result<String, String> {
-    let Some(done) = result else { return Err("git gave no result".to_owned()) };
-    let said = if done.stderr.is_empty() { &done.stdout } else { &done.stderr };
-    let said = one_line(&String::from_utf8_lossy(said), 500);
-    match done.ended {
-        Ended::Exited(0) => Ok(String::from_utf8_lossy(&done.stdout).into_owned()),
-        Ended::Exited(code) if said.is_empty() => Err(format!("exit {code}")),
-        Ended::Exited(_) => Err(said),
-        Ended::Signalled(signal) => Err(format!("signal {signal}")),
-        Ended::TimedOut => Err(format!("it did not end within {} s", DEADLINE.as_secs())),
-        Ended::Killed => Err("it was ended with the loop".to_owned()),
-        Ended::Spawn(error) => Err(format!("it could not be started: {error}")),
-    }
 }

@@ -186,7 +186,8 @@ fn rights(action: &Move) -> &'static str {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => "looop does it",
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => "looop does it",
     }
 }
 
@@ -209,7 +210,8 @@ fn diff(reader: &Reader, action: &Move) -> Option<String> {
         | Move::AskHuman { .. }
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
-        | Move::Undo { .. } => return None,
+        | Move::Undo { .. }
+        | Move::SettleWork { .. } => return None,
     };
     let before = reader.read(&path).value().unwrap_or_default();
     let before = String::from_utf8_lossy(&before).into_owned();

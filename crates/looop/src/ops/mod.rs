@@ -21,6 +21,7 @@ mod place;
 pub(crate) mod policy;
 pub(crate) mod propose;
 mod pulse_log;
+pub(crate) mod review;
 pub(crate) mod runs;
 pub(crate) mod see;
 pub(crate) mod sensors;

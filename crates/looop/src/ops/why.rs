@@ -2,7 +2,7 @@
 
 use looop_core::builtin::{self, Standing};
 use looop_core::gate::paused;
-use looop_core::ledger::entry::{Cause, Entry, Line};
+use looop_core::ledger::entry::{Cause, Entry, Force, Line};
 use looop_core::ledger::state::Ledger;
 use looop_core::meter::Micros;
 use looop_core::model::goal;
@@ -98,13 +98,9 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
             if !tainted.is_empty() {
                 steps.push(step("tainted", format!("the brief shows {}", tainted.join(", "))));
             }
-            let reason = forced
-                .as_ref()
-                .map_or_else(|| "the world changed".to_owned(), looop_core::ledger::entry::Force::text);
-            steps.push(step(
-                "asked",
-                format!("{decider}, because {reason}; looop runs {run} shows the brief"),
-            ));
+            let reason = forced.as_ref().map_or_else(|| "the world changed".to_owned(), Force::text);
+            let text = format!("{decider}, because {reason}; looop runs {run} shows the brief");
+            steps.push(step("asked", text));
         }
         Entry::Decided { proposal, .. } => steps.push(step("decided", proposal.action.summary())),
         Entry::Failed { reason, .. } => steps.push(step("failed", reason.clone())),
@@ -142,6 +138,9 @@ fn explain(entry: &Entry, now: &Now, steps: &mut Vec<Step>) {
         | Entry::ClaimReaped { .. }
         | Entry::Told { .. }
         | Entry::Pruned { .. }
+        | Entry::WorkFound { .. }
+        | Entry::GoalsHold { .. }
+        | Entry::WorkerNoted { .. }
         | Entry::ScheduleDue { .. }
         | Entry::ConfigError { .. }
         | Entry::ConfigMended
@@ -210,6 +209,9 @@ fn worker(seen: &see::Seen, worker: &Worker) -> Vec<Step> {
     }
     steps.extend(view.waits_on.map(|ask| step("asks you", format!("{ask}; looop answer {ask} '…'"))));
     steps.extend(view.verify.map(|verify| step("verify", verify)));
+    if let Some(branch) = view.branch {
+        steps.push(step("work", format!("on {branch}; looop review {}", view.session)));
+    }
     steps
 }
 
@@ -226,6 +228,8 @@ fn happened(entry: &Entry, session: &str, at: &str) -> Option<Step> {
         (session.as_str(), "was granted", "a further allowance".to_owned())
     } else if let Entry::Verified { session, text, .. } = entry {
         (session.as_str(), "verified", text.clone())
+    } else if let Entry::WorkFound { session, work } = entry {
+        (session.as_str(), "left", format!("{} on {}", work.text(), work.branch))
     } else if let Entry::Told { session, text, .. } = entry {
         (session.as_str(), "was told", text.clone())
     } else if let Entry::ClaimReaped { claim, session } = entry {

@@ -94,7 +94,7 @@ fn paused(reader: &Reader, fleet: &Fleet) -> Result<BTreeMap<String, String>> {
 }
 
 /// The fleet, or why it cannot be seen.
-fn whole(reader: &Reader) -> Result<Fleet> {
+pub(super) fn whole(reader: &Reader) -> Result<Fleet> {
     let fleet = fleet::look(reader, &mut Roll::default());
     match fleet.fault {
         Some(fault) => Err(Failure::new(fault)),

@@ -30,7 +30,8 @@ use crate::config::Config;
 use crate::failure::Failure;
 use crate::hands::brakes::Brakes;
 use crate::hands::fleet;
-use crate::hands::sense::{Known, Open, Sensed, Unproven};
+use crate::hands::proofs::Unproven;
+use crate::hands::sense::{Known, Open, Sensed};
 use crate::hands::usage::Usages;
 
 /// The lock holder at work.
@@ -318,10 +319,17 @@ impl Driver {
         let rights = |session: &str| ledger.workers.get(session).map(|record| record.rights.clone());
         let unproven = self.engine.unproven().into_iter().map(|(session, command)| {
             let rights = rights(&session).unwrap_or_default();
-            Unproven { session, command, rights }
+            let in_copy = ledger.workers.get(&session).is_some_and(|record| record.repo.is_some());
+            Unproven { session, command, rights, in_copy }
+        });
+        let goal = |session: &String| ledger.workers.get(session).and_then(|record| record.goal.clone());
+        let unseen = self.engine.unseen().into_iter().map(|session| {
+            let goal = goal(&session).unwrap_or_default();
+            (session, goal)
         });
         Open {
             unproven: unproven.collect(),
+            unseen: unseen.collect(),
             written: ledger.written.clone(),
             running: running.collect(),
             asks: ledger.asks.keys().cloned().collect(),

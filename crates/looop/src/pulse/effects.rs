@@ -69,6 +69,7 @@ impl Driver {
             Effect::Clear => self.clear(),
             Effect::Reap => self.reap(),
             Effect::Prune(id, sessions) => self.prune(id, sessions),
+            Effect::Clean(session) => self.clean(session),
             Effect::Notify(notice) => self.notify(*notice),
             Effect::Again(id, request) => self.ask(id, *request),
             Effect::Reply(id, reply) => {

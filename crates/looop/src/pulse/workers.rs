@@ -16,7 +16,7 @@ use crate::clock;
 use crate::failure::Result;
 use crate::hands::sense::{Metering, Sensed};
 use crate::hands::worker::Found;
-use crate::hands::{fleet, labour, worker};
+use crate::hands::{fleet, labour, worker, worktree};
 use crate::threads;
 
 impl Driver {
@@ -159,6 +159,20 @@ impl Driver {
         }
     }
 
+    /// Removes the copy and the branch of a worker that changed nothing, in the background. What cannot be removed now is
+    /// removed with its session.
+    pub(super) fn clean(&mut self, session: String) {
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
+        let started = threads::start("clean", move || {
+            let problem = worktree::remove(&reader, &config, &session).err();
+            post(&sender, Message::Restrained(problem.map(|problem| format!("{session}: {problem}"))));
+        });
+        match started {
+            Ok(()) => self.sending += 1,
+            Err(failure) => self.warn(&failure.error),
+        }
+    }
+
     /// Removes what is kept of ended sessions.
     pub(super) fn prune(&mut self, id: Option<RequestId>, sessions: Vec<String>) {
         let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
@@ -167,11 +181,7 @@ impl Driver {
             let (mut gone, mut kept) = (Vec::new(), Vec::new());
             for session in sessions {
                 match worker::remove(&reader, &config, &session) {
-                    Ok(None) => gone.push(session),
-                    Ok(Some(note)) => {
-                        kept.push((session.clone(), note));
-                        gone.push(session);
-                    }
+                    Ok(()) => gone.push(session),
                     Err(failure) => kept.push((session, failure.error)),
                 }
             }

@@ -57,6 +57,7 @@ fn worker(session: &str, verify: Option<&str>, repo: Option<&str>) -> Act {
         allowance: paid(),
         runner: Some("claude".to_owned()),
         model: None,
+        last: None,
     }
 }
 
@@ -358,14 +359,14 @@ fn fruitless(mut desk: Desk, count: u32, ask: Option<&str>) -> Desk {
 }
 
 #[test]
-fn a_third_worker_in_vain_is_a_persons_to_allow() {
+fn a_fourth_worker_in_vain_is_a_persons_to_allow() {
     let proposal = || start(&json!({"goal": "g"}));
     for (count, author, asked) in [
         (1, Author::Decider("m".into()), false),
-        (2, Author::Decider("m".into()), true),
+        (2, Author::Decider("m".into()), false),
         (3, Author::Decider("m".into()), true),
-        (2, Author::Builtin, true),
-        (2, Author::Person, false),
+        (3, Author::Builtin, true),
+        (3, Author::Person, false),
     ] {
         let desk = fruitless(Desk::of(author.clone()), count, None);
         let admission = desk.judge(proposal());

@@ -231,7 +231,7 @@ fn what_is_pruned_of_a_worker_whose_older_session_stays_is_no_change() {
 #[test]
 fn no_progress_holds_for_restarts_of_a_decider_too() {
     let mut world = World::new(false, &["m"]).goal("g", WORKED);
-    for _ in 0..2 {
+    for _ in 0..3 {
         let session = world.hire("w", Some("g"));
         world.dies(&session, WorkerState::Exited(1));
         world.beat_by_person();

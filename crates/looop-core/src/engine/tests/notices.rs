@@ -34,7 +34,7 @@ impl World {
         self.each(|effect| if let Effect::Notify(notice) = effect { Some(*notice.clone()) } else { None })
     }
 
-    fn told(&self) -> Vec<String> {
+    pub(super) fn told(&self) -> Vec<String> {
         self.notices().into_iter().map(|notice| notice.key).collect()
     }
 

@@ -1,4 +1,4 @@
-//! No progress: a third worker in a row for a goal, without proof of the work of two, is a person's to allow.
+//! No progress: a fourth worker in a row for a goal, without proof of the work of three, is a person's to allow.
 
 use super::crew::WORKED;
 use super::*;
@@ -17,11 +17,11 @@ fn answered(world: &mut World, ask: &str) {
     world.settle();
 }
 
-/// A world whose decider has had two workers for the goal in vain.
-fn after_two(decider: bool) -> World {
+/// A world whose decider has had three workers for the goal in vain.
+fn after_three(decider: bool) -> World {
     let mut world = World::new(!decider, if decider { &["m"] } else { &[] }).goal("g", WORKED);
     world.check("g", 1);
-    for _ in 0..2 {
+    for _ in 0..3 {
         world.beat();
         if decider {
             world.decided(&json!({"action": "start_worker", "id": "w", "prompt": "p", "goal": "g"}));
@@ -36,11 +36,11 @@ fn after_two(decider: bool) -> World {
 }
 
 #[test]
-fn the_third_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
-    let mut world = after_two(true);
+fn the_fourth_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
+    let mut world = after_three(true);
     world.beat();
-    let third = json!({"action": "start_worker", "id": "other", "prompt": "p", "goal": "g"});
-    world.decided(&third);
+    let fourth = json!({"action": "start_worker", "id": "other", "prompt": "p", "goal": "g"});
+    world.decided(&fourth);
     assert_eq!(world.doing(), Some("ask_human"));
     let plan = world.act().unwrap();
     assert_eq!((plan.goal.as_deref(), plan.author.word()), (Some("g"), "builtin"));
@@ -57,7 +57,7 @@ fn the_third_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
     world.pass(Duration::from_mins(5));
     world.beat_by_person();
     world.effects.clear();
-    world.decided(&third);
+    world.decided(&fourth);
     assert_eq!(world.doing(), None, "asked once");
     let refusals = world
         .logged(|entry| if let Entry::Rejected { reason, .. } = entry { Some(reason.clone()) } else { None });
@@ -66,15 +66,15 @@ fn the_third_worker_of_a_decider_is_refused_and_a_person_is_asked_once() {
     world.pass(Duration::from_mins(5));
     answered(&mut world, &ask);
     assert_eq!(world.decides(), 1, "an answer is news");
-    world.decided(&third);
+    world.decided(&fourth);
     assert_eq!(world.doing(), Some("start_worker"), "an answer starts anew");
     world.begun();
     world.audit();
 }
 
 #[test]
-fn the_third_worker_of_a_recipe_is_not_started_and_a_person_is_asked_once() {
-    let mut world = after_two(false);
+fn the_fourth_worker_of_a_recipe_is_not_started_and_a_person_is_asked_once() {
+    let mut world = after_three(false);
     world.beat();
     assert_eq!(world.doing(), Some("ask_human"));
     let (ask, _) = world.asked_a_person();
@@ -85,23 +85,41 @@ fn the_third_worker_of_a_recipe_is_not_started_and_a_person_is_asked_once() {
     }
     answered(&mut world, &ask);
     assert_eq!(world.doing(), Some("start_worker"));
-    assert_eq!(world.begun(), "g~3");
-    in_vain(&mut world, "g~3");
-    world.beat();
-    assert_eq!(world.doing(), Some("start_worker"), "one of two since the answer");
-    world.begun();
+    assert_eq!(world.begun(), "g~4");
     in_vain(&mut world, "g~4");
+    for session in ["g~5", "g~6"] {
+        world.beat();
+        assert_eq!(world.doing(), Some("start_worker"), "one of three since the answer");
+        world.begun();
+        in_vain(&mut world, session);
+    }
     world.beat();
     assert_eq!(world.doing(), Some("ask_human"));
     world.asked_a_person();
     world.audit();
 }
 
+/// A proof whose goal still fails proves nothing where there is no work to be merged.
 #[test]
-fn a_pass_starts_anew() {
+fn a_pass_starts_anew_only_if_the_goal_holds() {
     let mut world = World::new(true, &[]).goal("g", WORKED);
+    let serve = |world: &mut World, code: i32, check: i32| {
+        world.check("g", 1);
+        world.beat();
+        assert_eq!(world.doing(), Some("start_worker"));
+        let session = world.begun();
+        world.dies(&session, WorkerState::Exited(0));
+        world.proof(&session, code);
+        world.check("g", check);
+        world.beat();
+        world.effects.clear();
+    };
+    for (code, check) in [(1, 0), (1, 0), (0, 0), (1, 0)] {
+        serve(&mut world, code, check);
+        assert_eq!(world.engine.ledger().goal("g").fruitless, 0, "it holds");
+    }
     world.check("g", 1);
-    for code in [1, 0, 1, 0, 1, 1] {
+    for code in [1, 0, 0] {
         world.beat();
         assert_eq!(world.doing(), Some("start_worker"));
         let session = world.begun();
@@ -109,15 +127,38 @@ fn a_pass_starts_anew() {
         world.proof(&session, code);
     }
     world.beat();
-    assert_eq!(world.doing(), Some("ask_human"), "two in a row");
+    assert_eq!(world.doing(), Some("ask_human"), "three in a row, and the goal still fails");
     world.asked_a_person();
     world.audit();
 }
 
 #[test]
+fn after_a_worker_that_failed_the_next_one_waits_longer_each_time() {
+    let mut world = World::new(true, &[]).goal("g", WORKED);
+    let limits = Limits { worker_retry: Duration::from_mins(1), ..limits() };
+    world.engine.configure(Setup { limits, builtin: true, paid: Vec::new() });
+    world.check("g", 1);
+    for minutes in [1, 4] {
+        world.beat();
+        assert_eq!(world.doing(), Some("start_worker"));
+        let session = world.begun();
+        in_vain(&mut world, &session);
+        world.beat();
+        assert_eq!(world.doing(), None, "it waits");
+        assert_eq!(world.waits(Duration::from_hours(1)), Duration::from_mins(minutes));
+        world.pass(Duration::from_secs(minutes * 60 - 1));
+        world.beat();
+        assert_eq!(world.doing(), None, "it waits");
+        world.pass(Duration::from_secs(1));
+    }
+    world.beat();
+    assert_eq!(world.doing(), Some("start_worker"));
+}
+
+#[test]
 fn a_persons_own_start_is_never_refused_for_it() {
     for decider in [true, false] {
-        let mut world = after_two(decider);
+        let mut world = after_three(decider);
         world.beat();
         if decider {
             world.decided(&json!({"action": "start_worker", "id": "w", "prompt": "p", "goal": "g"}));
@@ -151,7 +192,7 @@ fn workers_of_another_goal_or_of_none_do_not_count() {
 
 #[test]
 fn what_a_crash_left_counts_the_same() {
-    let mut world = after_two(false);
+    let mut world = after_three(false);
     world.beat();
     world.crash();
     let beat = world.engine.ledger().acting.as_ref().unwrap().beat;

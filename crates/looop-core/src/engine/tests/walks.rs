@@ -357,7 +357,7 @@ fn intents<T>(world: &World, pick: impl Fn(&Plan) -> Option<T>) -> Vec<T> {
     world.logged(|entry| if let Entry::Intended { plan, .. } = entry { pick(plan) } else { None })
 }
 
-/// Two workers in a row for a goal, in vain, and no third unasked: judged from the log alone.
+/// Three workers in a row for a goal, in vain, and no fourth unasked: judged from the log alone.
 fn is_allowed(world: &World) {
     let mut goals: BTreeMap<String, String> = BTreeMap::new();
     let mut ended: BTreeSet<String> = BTreeSet::new();
@@ -371,7 +371,9 @@ fn is_allowed(world: &World) {
             if let (true, Some(goal)) = (ended.insert(session.clone()), goals.get(session)) {
                 *in_vain.entry(goal.clone()).or_default() += 1;
             }
-        } else if let Entry::Verified { session, pass: true, .. } = entry {
+        } else if let Entry::GoalsHold { goals } = entry {
+            in_vain.retain(|goal, _| !goals.contains(goal));
+        } else if let Entry::Verified { session, pass: true, red: false, .. } = entry {
             goals.get(session).map(|goal| in_vain.insert(goal.clone(), 0));
         } else if let Entry::Asked { ask, goal: Some(goal), .. } = entry {
             asks.insert(ask.clone(), goal.clone());
@@ -383,7 +385,7 @@ fn is_allowed(world: &World) {
         } else if let Entry::Intended { plan, .. } = entry {
             let starts = matches!(plan.act, Act::Worker { .. }) && plan.author != Author::Person;
             let count = plan.goal.as_ref().and_then(|goal| in_vain.get(goal)).copied().unwrap_or(0);
-            assert!(!starts || count < 2, "a third worker for {:?}", plan.goal);
+            assert!(!starts || count < 3, "a fourth worker for {:?}", plan.goal);
             acting = Some(plan.clone());
         } else if let Entry::Finished { outcome, .. } = entry {
             let plan = acting.take().filter(|_| outcome.is_done());

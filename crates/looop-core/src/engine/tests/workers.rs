@@ -23,7 +23,7 @@ fn starts(world: &World) -> Vec<(String, Option<String>)> {
 
 fn proofs(world: &World) -> Vec<(String, bool, String)> {
     world.logged(|entry| {
-        if let Entry::Verified { session, pass, text } = entry {
+        if let Entry::Verified { session, pass, text, .. } = entry {
             Some((session.clone(), *pass, text.clone()))
         } else {
             None

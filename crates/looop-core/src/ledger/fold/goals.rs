@@ -14,7 +14,9 @@ pub(crate) const LEAVE: &str = "leave";
 
 /// A move for a goal ended. A question about the goal is no attempt, and says nothing of how the last one ended.
 pub(super) fn served(ledger: &mut Ledger, at: &Stamp, plan: &Plan, outcome: &Outcome) {
-    let Some(goal) = &plan.goal else { return };
+    let Some(goal) = plan.goal.as_ref().filter(|_| !matches!(plan.action, Move::SettleWork { .. })) else {
+        return;
+    };
     if matches!(plan.action, Move::ArchiveGoal { .. }) {
         ledger.goals.remove(goal);
         return;
@@ -54,8 +56,18 @@ pub(super) fn rewritten(ledger: &mut Ledger, goals: &[String]) {
     }
 }
 
+/// Goals that wait for a review, or whose workers failed, are as they should be.
+pub(super) fn hold(ledger: &mut Ledger, goals: &[String]) {
+    for id in goals {
+        if let Some(record) = ledger.goals.get_mut(id) {
+            (record.review, record.fruitless, record.failed) = (None, 0, None);
+        }
+    }
+}
+
 fn anew(record: &mut GoalRecord) {
     (record.attempts, record.fruitless) = (0, 0);
+    (record.review, record.failed) = (None, None);
     (record.tried, record.left) = (None, None);
 }
 

@@ -69,7 +69,7 @@ fn oldest(ledger: &Ledger, kind: Noted, newest: &str) -> Option<String> {
 }
 
 /// What was known of goals and files that are gone for long.
-pub(super) fn forgot(ledger: &mut Ledger, goals: &[String], files: &[String]) {
+fn forgot(ledger: &mut Ledger, goals: &[String], files: &[String]) {
     for id in goals {
         ledger.goals.remove(id);
         ledger.overdue.remove(id);
@@ -80,8 +80,16 @@ pub(super) fn forgot(ledger: &mut Ledger, goals: &[String], files: &[String]) {
     }
 }
 
+/// Something is forgotten, or counting goes on from higher numbers.
+pub(super) fn changed(ledger: &mut Ledger, entry: &Entry) {
+    if let Entry::Forgot { goals, files } = entry {
+        forgot(ledger, goals, files);
+    }
+    renumbered(ledger, entry);
+}
+
 /// Counting goes on from higher numbers.
-pub(super) fn renumbered(ledger: &mut Ledger, entry: &Entry) {
+fn renumbered(ledger: &mut Ledger, entry: &Entry) {
     let Entry::Renumbered { runs, sessions, asks, beats } = entry else { return };
     ledger.runs = ledger.runs.max(*runs);
     ledger.sessions = ledger.sessions.max(*sessions);

@@ -1,10 +1,12 @@
 //! What entries about workers add up to.
 
 use super::memory::noted;
+use crate::ledger::entry::Entry;
 use crate::ledger::state::{Ledger, Noted, Untyped, WorkerRecord};
 use crate::model::moves::Move;
 use crate::model::plan::{Act, Author, Plan};
 use crate::model::rights::Rights;
+use crate::model::work::{Proof, Settle, Settled, Work};
 use crate::purse::is_over;
 use crate::time::Stamp;
 use crate::world::baseline::{Seen, seen_of_value, worker_item};
@@ -21,13 +23,14 @@ pub(super) fn numbered(ledger: &mut Ledger, session: &str) {
 /// A move that touches workers took effect.
 pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
     match &plan.act {
-        Act::Worker { session, verify, allowance, runner, .. } => {
+        Act::Worker { session, verify, repo, allowance, runner, .. } => {
             let record = WorkerRecord {
                 goal: plan.goal.clone(),
                 verify: verify.clone(),
                 rights: plan.rights.clone(),
                 allowance: *allowance,
                 runner: runner.clone(),
+                repo: repo.clone(),
                 ..WorkerRecord::new(plan.author.clone(), *at)
             };
             started(ledger, session, record);
@@ -41,9 +44,10 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
                 after: asks.first().cloned(),
                 allowance: *allowance,
                 runner: runner.clone(),
+                repo: before.and_then(|record| record.repo.clone()),
                 ..WorkerRecord::new(plan.author.clone(), *at)
             };
-            ended(ledger, from, &WorkerState::Killed);
+            ended(ledger, at, from, &WorkerState::Killed);
             if asks.is_empty() {
                 discharge(ledger, from);
             }
@@ -52,7 +56,7 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
         }
         Act::Ended { session, also } => {
             for session in std::iter::once(session).chain(also) {
-                ended(ledger, session, &WorkerState::Killed);
+                ended(ledger, at, session, &WorkerState::Killed);
                 discharge(ledger, session);
                 if plan.author != Author::Person {
                     fold_row(ledger, session);
@@ -66,6 +70,9 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
             brought(ledger, answers.as_slice(), session);
         }
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => {}
+    }
+    if let Move::SettleWork { session, how, because } = &plan.action {
+        settled(ledger, session, Settled { how: *how, because: because.clone() });
     }
     if let Move::AskHuman { reference: Some(reference), .. } = &plan.action
         && let Some(record) =
@@ -164,7 +171,7 @@ fn fold_row(ledger: &mut Ledger, session: &str) {
 }
 
 /// A session has ended. It counts against its goal unless its work is proven later.
-pub(super) fn ended(ledger: &mut Ledger, session: &str, state: &WorkerState) {
+pub(super) fn ended(ledger: &mut Ledger, at: &Stamp, session: &str, state: &WorkerState) {
     let Some(record) = ledger.workers.get_mut(session) else { return };
     if record.ended.is_some() {
         return;
@@ -173,16 +180,61 @@ pub(super) fn ended(ledger: &mut Ledger, session: &str, state: &WorkerState) {
     if let Some(goal) = record.goal.clone() {
         let goal = ledger.goals.entry(goal).or_default();
         goal.fruitless = goal.fruitless.saturating_add(1);
+        goal.failed = Some(*at);
     }
 }
 
-/// A session's work was proven, or was not.
-pub(super) fn verified(ledger: &mut Ledger, session: &str, pass: bool) {
+/// A session's work was proven, or was not. Where there is nothing to be merged, and the goal's own check still fails, a
+/// proof proves nothing.
+fn verified(ledger: &mut Ledger, entry: &Entry) {
+    let Entry::Verified { session, pass, text, tail, red } = entry else { return };
     let Some(record) = ledger.workers.get_mut(session) else { return };
-    record.proven = Some(pass);
-    if let (true, Some(goal)) = (pass, record.goal.clone()) {
-        let goal = ledger.goals.entry(goal).or_default();
-        (goal.fruitless, goal.attempts) = (0, 0);
+    record.proven = Some(*pass);
+    record.proof = Some(Proof { text: text.clone(), tail: tail.clone() });
+    let counts = *pass && !(*red && record.repo.is_none());
+    if let (true, Some(goal)) = (counts, record.goal.clone()) {
+        succeeded(ledger, &goal);
+    }
+    review(ledger, session);
+}
+
+fn succeeded(ledger: &mut Ledger, goal: &str) {
+    let goal = ledger.goals.entry(goal.to_owned()).or_default();
+    (goal.fruitless, goal.attempts, goal.failed) = (0, 0, None);
+}
+
+/// It is known what an ended session left in its copy, or whether its work is proven.
+pub(super) fn learned(ledger: &mut Ledger, entry: &Entry) {
+    if let Entry::WorkFound { session, work } = entry {
+        work_found(ledger, session, work);
+    }
+    verified(ledger, entry);
+}
+
+fn work_found(ledger: &mut Ledger, session: &str, work: &Work) {
+    let Some(record) = ledger.workers.get_mut(session) else { return };
+    record.work = Some(work.clone());
+    review(ledger, session);
+}
+
+/// The goal of a session waits for a person once its work is done.
+fn review(ledger: &mut Ledger, session: &str) {
+    let Some(record) = ledger.workers.get(session).filter(|record| record.waits_for_review()) else { return };
+    if let Some(goal) = record.goal.clone() {
+        succeeded(ledger, &goal);
+        ledger.goals.entry(goal).or_default().review = Some(session.to_owned());
+    }
+}
+
+/// A person settled the work of a session.
+fn settled(ledger: &mut Ledger, session: &str, settled: Settled) {
+    let over = settled.how != Settle::PullRequest;
+    let Some(record) = ledger.workers.get_mut(session) else { return };
+    record.settled = Some(settled);
+    let goal = record.goal.clone().filter(|_| over);
+    if let Some(record) = goal.and_then(|goal| ledger.goals.get_mut(&goal)) {
+        record.review.take_if(|waits| waits == session);
+        (record.fruitless, record.attempts, record.failed) = (0, 0, None);
     }
 }
 

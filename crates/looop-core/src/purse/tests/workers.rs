@@ -220,8 +220,16 @@ fn further_allowances_are_of_the_same_size() {
 fn a_start_that_may_have_happened_settles_in_full() {
     let entry = |allowance| {
         let (session, runner) = ("w~1".to_owned(), Some("claude".to_owned()));
-        let act =
-            Act::Worker { session, verify: None, repo: None, foreign: false, allowance, runner, model: None };
+        let act = Act::Worker {
+            session,
+            verify: None,
+            repo: None,
+            foreign: false,
+            allowance,
+            runner,
+            model: None,
+            last: None,
+        };
         let (action, author) = (Move::Noop { reason: None }, Author::Person);
         let (goal, journal, next_interval_s, budget) = (None, None, None, None);
         let at = noon().stamp();

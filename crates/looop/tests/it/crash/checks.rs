@@ -134,6 +134,7 @@ pub(super) fn invariants(profile: &Profile) {
     let written: Vec<&str> = journal.lines().filter(|line| !line.ends_with("long ago")).collect();
     let told = |entry: &Entry| match entry {
         Entry::Finished { journal, .. } => journal.clone(),
+        Entry::WorkerNoted { journal, .. } => Some(journal.clone()),
         _ => None,
     };
     let told: Vec<String> = lines.iter().flat_map(|line| &line.entries).filter_map(told).collect();

@@ -52,22 +52,23 @@ fn a_recipe_that_is_a_worker_is_served_and_its_work_is_proven() {
 
 #[test]
 fn workers_that_come_to_nothing_are_not_started_for_ever() {
-    let yard = Yard::of(with_agent("read -r -t 1 _; exit 0").goal("fence", FENCE));
-    for number in 1..=2 {
+    let profile = with_agent("read -r -t 1 _; exit 0").env("LOOOP_WORKER_RETRY_SECS", "0");
+    let yard = Yard::of(profile.goal("fence", FENCE));
+    for number in 1..=3 {
         yard.run(&["beat"]).ok();
         yard.wait(&format!("fence~{number}"));
         let said = yard.run(&["beat", "--json"]).ok().stdout;
-        assert!(number == 2 || said.contains("\"pass\":false"), "an exit code is no proof: {said}");
+        assert!(number == 3 || said.contains("\"pass\":false"), "an exit code is no proof: {said}");
     }
     for _ in 0..3 {
         yard.run(&["beat"]).ok();
     }
-    assert_eq!(sessions(&yard), ["fence~1", "fence~2"]);
+    assert_eq!(sessions(&yard), ["fence~1", "fence~2", "fence~3"]);
     let asks = asked(&yard);
     assert_eq!(asks.len(), 1, "{asks:?}");
     yard.run(&["answer", asks[0]["id"].as_str().unwrap(), "again"]).ok();
     yard.run(&["beat"]).ok();
-    assert_eq!(sessions(&yard).len(), 3);
+    assert_eq!(sessions(&yard).len(), 4);
 }
 
 /// An agent that asks, or, if its task has an answer, says so on the FIFO and waits.

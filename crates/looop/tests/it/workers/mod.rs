@@ -8,6 +8,7 @@ mod hand;
 mod loops;
 mod lost;
 mod races;
+mod review;
 mod terms;
 mod trees;
 mod upgrade;

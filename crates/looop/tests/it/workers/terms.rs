@@ -103,7 +103,7 @@ fn a_goal_has_as_many_workers_as_it_says() {
 
 /// Starts a worker that writes down where it is, from the folder `from`.
 fn started(yard: &Yard, from: &Path, args: &[&str]) -> looop_sim::profile::Ran {
-    let pwd = format!("pwd > '{}'", yard.outside("pwd"));
+    let pwd = format!("touch made; pwd > '{}'", yard.outside("pwd"));
     let args = [&["worker", "start", "w", "--command", &pwd, "--verify", "test -e proof"], args].concat();
     let output = yard.profile.command(&args).current_dir(from).output().unwrap();
     looop_sim::profile::Ran {

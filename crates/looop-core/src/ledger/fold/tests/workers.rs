@@ -17,6 +17,7 @@ fn start_of(author: Author, session: &str, goal: Option<&str>) -> Plan {
         allowance: Allowance::Nothing,
         runner: None,
         model: None,
+        last: None,
     };
     Plan { goal: goal.map(str::to_owned), ..plan(author, action, act) }
 }
@@ -50,7 +51,7 @@ fn ended(session: &str, state: WorkerState) -> Entry {
 }
 
 fn verified(session: &str, pass: bool) -> Entry {
-    Entry::Verified { session: session.into(), pass, text: String::new() }
+    Entry::Verified { session: session.into(), pass, text: String::new(), tail: String::new(), red: false }
 }
 
 #[test]
