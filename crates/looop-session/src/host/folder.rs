@@ -85,8 +85,25 @@ impl Folder {
 
     /// Makes its name durable.
     pub(crate) fn sync_name(&self) -> io::Result<()> {
-        let parent = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        File::open(parent.unwrap_or_else(|| Path::new(".")))?.sync_all()
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::fsync(rustix::fs::openat(&self.fd, "..", flags, Mode::empty())?)?)
+    }
+
+    /// Makes all regular files in it durable, with their names and its own.
+    pub(crate) fn sync_all(&self) -> io::Result<()> {
+        for entry in rustix::fs::Dir::read_from(&self.fd)? {
+            let entry = entry?;
+            // What is not ours is none of our files.
+            let Ok(name) = entry.file_name().to_str() else { continue };
+            let is_file = |meta: Stat| FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile;
+            if self.meta(name)?.is_some_and(is_file)
+                && let Some(file) = self.read_only(name)?
+            {
+                file.sync_all()?;
+            }
+        }
+        self.sync()?;
+        self.sync_name()
     }
 
     /// Whether nothing is in it.
@@ -132,12 +149,13 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Puts a whole file in place, durably.
+    /// Puts a whole file in place; after a crash of the machine it is missing or whole.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let temporary = temporary(name);
         let mut file = self.create(&temporary, OFlags::TRUNC)?;
         file.write_all(bytes)?;
-        self.settle(&file, &temporary, name)
+        file.sync_all()?;
+        self.rename(&temporary, name)
     }
 
     /// Puts a whole file in place; after a crash of the machine it may be missing.

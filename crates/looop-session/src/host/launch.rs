@@ -1,7 +1,7 @@
 //! Launching a host.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, PipeWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -41,15 +41,38 @@ pub enum HostError {
     },
 }
 
+/// What a host is told once all that it was launched with is durable.
+pub(super) const GO: &[u8] = b"go\n";
+/// What it is told where that cannot be made durable.
+const STOP: &[u8] = b"stop\n";
+
 /// A session that is written down, locked by us, and not running yet. Dropping it leaves a session that never ran.
 #[derive(Debug)]
 pub struct Prepared {
     folder: PathBuf,
     lock: File,
     env: Vec<(String, String)>,
+    unsynced: Unsynced,
 }
 
-/// Makes the folder of a session, locks it and writes its spec, durably. The folder must be absent or empty.
+/// What is written and not durable yet.
+#[derive(Debug)]
+struct Unsynced {
+    files: Vec<File>,
+    folder: Folder,
+}
+
+impl Unsynced {
+    fn sync(&self) -> io::Result<()> {
+        self.files.iter().try_for_each(File::sync_all)?;
+        self.folder.sync()?;
+        // After the files: a file system that keeps a journal has written the folder with them.
+        self.folder.sync_name()
+    }
+}
+
+/// Makes the folder of a session, locks it and writes its spec, which is whole at any time and durable with its folder
+/// once it is launched. The folder must be absent or empty.
 pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
     prepare_with(folder, spec, &[])
 }
@@ -73,12 +96,12 @@ pub(crate) fn prepare_with(
             failed(error)
         }
     })?;
-    files.iter().try_for_each(|(name, bytes)| write_file(&inside, name, bytes)).map_err(failed)?;
+    let written = files.iter().map(|(name, bytes)| write_file(&inside, name, bytes));
+    let files = written.collect::<io::Result<_>>().map_err(failed)?;
     write_spec(&inside, spec).map_err(failed)?;
-    // After the files: a file system that keeps a journal has written the folder with them.
-    inside.sync_name().map_err(failed)?;
     point("host.prepared");
-    Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone() })
+    let unsynced = Unsynced { files, folder: inside };
+    Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone(), unsynced })
 }
 
 fn check(spec: &Spec) -> Result<(), HostError> {
@@ -111,11 +134,10 @@ fn make_lock(folder: &Folder) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Writes a file whose name is made durable with that of the spec.
-fn write_file(folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<()> {
+fn write_file(folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<File> {
     let mut file = folder.create(name, OFlags::EXCL)?;
     file.write_all(bytes)?;
-    file.sync_all()
+    Ok(file)
 }
 
 fn write_spec(folder: &Folder, spec: &Spec) -> io::Result<()> {
@@ -130,24 +152,47 @@ pub struct Launched {
     child: Child,
 }
 
-/// Starts the host: `image` with `image_args` and the folder, which must lead to [`super::main`]. Returns at once.
+/// Starts the host: `image` with `image_args` and the folder, which must lead to [`super::main`]. Returns once all that was
+/// prepared is durable, which is done while the host gets ready.
 ///
-/// The lock is handed over as the standard input of the host, which moves it out of the way first of all.
+/// The lock is handed over as the standard input of the host, and a pipe as its standard output, in which it is told that
+/// it may start the child. It moves both out of the way first of all.
 pub fn launch(prepared: Prepared, image: &Path, image_args: &[&str]) -> Result<Launched, HostError> {
-    let Prepared { folder, lock, env } = prepared;
+    let Prepared { folder, lock, env, unsynced } = prepared;
+    let (held, go) = match io::pipe() {
+        Ok(pipe) => pipe,
+        Err(source) => return Err(HostError::Launch { folder, source }),
+    };
     let mut command = Command::new(image);
     // The child inherits the host's environment. A crash point is for the host, which does not pass it on.
     command
         .env_clear()
         .envs(env)
         .envs(std::env::var_os(point::VARIABLE).map(|value| (point::VARIABLE, value)));
-    command.args(image_args).arg(&folder).stdin(lock).stdout(Stdio::null()).stderr(Stdio::null());
-    match command.spawn() {
-        Ok(child) => {
-            point("host.launched");
-            Ok(Launched { folder, child })
-        }
-        Err(source) => Err(HostError::Launch { folder, source }),
+    command.args(image_args).arg(&folder).stdin(lock).stdout(held).stderr(Stdio::null());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(source) => return Err(HostError::Launch { folder, source }),
+    };
+    // The lock and the other end of the pipe are the host's alone from here.
+    drop(command);
+    point("host.spawned");
+    let synced = unsynced.sync();
+    let told = tell(go, if synced.is_ok() { GO } else { STOP });
+    if let Err(source) = synced.and(told) {
+        // It ends without having started anything.
+        child.wait().map_err(|source| HostError::Launch { folder: folder.clone(), source })?;
+        return Err(HostError::Folder { folder, source });
+    }
+    point("host.launched");
+    Ok(Launched { folder, child })
+}
+
+/// Tells the host something. One that has died meanwhile is found dead by whoever looks at it.
+fn tell(mut go: PipeWriter, what: &[u8]) -> io::Result<()> {
+    match go.write_all(what) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        told => told,
     }
 }
 

@@ -31,14 +31,15 @@ pub fn main(folder: &Path) -> ExitCode {
 }
 
 fn run(path: &Path) -> io::Result<()> {
-    let ground = setup::detach(path)?;
+    let mut ground = setup::detach(path)?;
     let tools = Tools::gather()?;
     let door = Door::open(&ground.folder)?;
     let body = Body::new(&ground.folder, &ground.stored.spec, clock::boot())?;
     let reserve = Reserve::take(&ground.folder)?;
     point("host.reserved");
+    let durable = ground.is_durable()?;
     let started_ms = clock::wall_ms();
-    if !ground.folder.claim_start(&format!("host {}\n", proc::our_pid()))? {
+    if !durable || !ground.folder.claim_start(&format!("host {}\n", proc::our_pid()))? {
         reserve.release(&ground.folder);
         ground.folder.remove(folder::SOCK)?;
         return Ok(());

@@ -5,7 +5,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | `lock` | held by the host with flock; alive means exactly that |
-//! | `spec.json` | what to run, written before the host is launched |
+//! | `spec.json` | what to run, written before the host is launched, durable with its folder before `started` is made |
 //! | `started` | made with `O_EXCL` by the host just before exec, or by a [`fence`]: whoever makes it decides |
 //! | `output.log` | what the child printed, readable while it runs: the tail of a pipe, the newest segment of a terminal |
 //! | `output-<start>.log` | older segments of a terminal's output, named by the offset of their first byte |

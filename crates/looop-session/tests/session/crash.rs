@@ -55,7 +55,7 @@ fn the_end_is_known_once_the_command_is_over() {
 
 #[test]
 fn the_death_of_the_launcher_and_of_a_host_with_its_receipt_change_nothing() {
-    for point in ["host.launched", "host.receipt"] {
+    for point in ["host.spawned", "host.launched", "host.receipt"] {
         let ground = Ground::new();
         let standing = crash(&ground, point, "echo ran >> ledger; exit 5");
         let Standing::Ended(receipt) = standing else { panic!("{point}: {standing:?}") };
@@ -111,4 +111,47 @@ fn kill_at_any_moment_runs_it_at_most_once() {
             other => panic!("round {round}: {other:?}"),
         }
     }
+}
+
+/// Starts a session by a launcher that is traced, with faults in its system calls. `None`: there is no strace.
+#[cfg(target_os = "linux")]
+fn traced(ground: &Ground, strace: &[&str]) -> Option<bool> {
+    if Command::new("strace").arg("-V").output().is_err() {
+        assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "there is no strace");
+        return None;
+    }
+    let spec = serde_json::to_string(&ground.spec("echo ran >> ledger")).unwrap();
+    let mut command = Command::new("strace");
+    command.args(["-qq", "-o"]).arg(ground.at("trace")).args(strace).arg(image());
+    Some(command.arg("start").arg(ground.at("s")).arg(spec).status().unwrap().success())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_made_durable_is_not_started() {
+    // The spec, the folder, the folder above it.
+    for sync in 1..=3 {
+        let ground = Ground::new();
+        let fault = format!("inject=fsync:error=EIO:when={sync}");
+        let Some(started) = traced(&ground, &["-e", "trace=fsync", "-e", &fault]) else { return };
+        assert!(!started, "{sync}");
+        assert_eq!(host::wait(&ground.at("s")).unwrap(), Standing::NeverRan, "{sync}");
+        assert_eq!(runs(&ground, &ground.at("s")), 0, "{sync}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn the_child_is_started_after_all_that_it_was_launched_with_is_durable() {
+    let ground = Ground::new();
+    // Each sync takes so long that a host which does not wait is ahead.
+    let calls = ["-f", "-e", "trace=fsync,openat", "-e", "inject=fsync:delay_enter=300000"];
+    let Some(started) = traced(&ground, &calls) else { return };
+    assert!(started && matches!(host::wait(&ground.at("s")).unwrap(), Standing::Ended(_)));
+    let trace = ground.read("trace");
+    let launcher = trace.split_whitespace().next().unwrap();
+    let begun = trace.lines().position(|line| line.contains("\"started\"") && line.contains("O_EXCL"));
+    let syncs = trace.lines().enumerate().filter(|(_, line)| line.starts_with(launcher));
+    let last = syncs.filter(|(_, line)| line.contains("fsync")).map(|(at, _)| at).last();
+    assert!(last.is_some() && last < begun, "{trace}");
 }

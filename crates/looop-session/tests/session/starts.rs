@@ -145,7 +145,13 @@ fn no_path_is_too_long() {
 #[cfg(debug_assertions)]
 #[test]
 fn a_launcher_that_dies_leaves_a_session_that_never_ran_or_one_that_runs() {
-    for (point, alive) in [("host.prepared", false), ("start.announced", false), ("host.launched", true)] {
+    let points = [
+        ("host.prepared", false),
+        ("start.announced", false),
+        ("host.spawned", true),
+        ("host.launched", true),
+    ];
+    for (point, alive) in points {
         let ground = Ground::new();
         let root = ground.at("sessions");
         let spec = serde_json::to_string(&ground.terminal_spec("sleep 1000")).unwrap();

@@ -14,7 +14,7 @@ use super::checks::{invariants, quieted, temps};
 use super::scenarios::{Scenario, scenarios};
 
 /// Points of the process that holds the lock, in `looop-session`.
-pub(super) const LAUNCH_POINTS: [&str; 2] = ["host.prepared", "host.launched"];
+pub(super) const LAUNCH_POINTS: [&str; 3] = ["host.prepared", "host.spawned", "host.launched"];
 /// Points of the host itself.
 const HOST_POINTS: [&str; 6] =
     ["host.locked", "host.reserved", "host.started", "host.execed", "host.ended", "host.receipt"];

@@ -20,7 +20,7 @@ use super::desk::{Desk, micros};
 const SCHEDULES: u64 = 25;
 const ROUNDS: usize = 4;
 /// Points of the lock holder and of a host.
-const LAUNCH_POINTS: [&str; 2] = ["host.prepared", "host.launched"];
+const LAUNCH_POINTS: [&str; 3] = ["host.prepared", "host.spawned", "host.launched"];
 const HOST_POINTS: [&str; 6] =
     ["host.locked", "host.reserved", "host.started", "host.execed", "host.ended", "host.receipt"];
 

@@ -9,7 +9,7 @@ use super::trees::Repo;
 use super::yard::Yard;
 
 /// Points of whoever starts a worker, before and after its host has begun to live.
-const STARTING: [&str; 3] = ["host.prepared", "start.announced", "host.launched"];
+const STARTING: [&str; 4] = ["host.prepared", "start.announced", "host.spawned", "host.launched"];
 /// Points of the host, up to the moment from which nobody can tell whether it ran.
 const BEFORE: [&str; 2] = ["host.locked", "host.reserved"];
 /// Points of the host after that moment.
