@@ -3,21 +3,24 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::io;
 use std::path::Path;
 
+use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use crate::clock;
 use crate::host::Standing;
-use crate::host::folder::{self, Folder};
+use crate::host::folder::{self, Folder, read_whole};
 use crate::host::standing::{is_held, rebuilt, remains};
 use crate::kernel::State;
 use crate::status::{self, Status};
 
 /// No status is larger.
 const LARGEST: u64 = 1 << 20;
+
+/// Times of a folder that are older than this are not shown again by a later change.
+const SETTLED_MS: i128 = 2_000;
 
 /// One session.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -95,7 +98,9 @@ impl Roll {
         let Some(meta) = top.meta(".")? else { return Ok(()) };
         let stamp = [meta.st_ino.into(), meta.st_mtime.into(), meta.st_mtime_nsec.into()];
         if self.folders.0 != Some(stamp) {
-            self.folders = (Some(stamp), folders(root)?);
+            // A change right after another one may show the same time.
+            let settled = i128::from(clock::wall_ms()) - i128::from(meta.st_mtime) * 1_000 >= SETTLED_MS;
+            self.folders = (settled.then_some(stamp), folders(root)?);
         }
         Ok(())
     }
@@ -137,18 +142,15 @@ impl Roll {
 
     fn status(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Status>> {
         let name = place(session, ended);
-        let Some(meta) = root.meta(&name)? else { return Ok(None) };
-        let seen = [meta.st_mtime.into(), meta.st_mtime_nsec.into(), meta.st_size.into()];
-        let seen = (i128::from(meta.st_ino), seen);
-        if let Some((_, status)) = self.known.get(session).filter(|(known, _)| *known == seen) {
-            return Ok(Some(status.clone()));
+        if let Some((known, status)) = self.known.get(session) {
+            let Some(meta) = root.meta(&name)? else { return Ok(None) };
+            if *known == stamp(&meta) {
+                return Ok(Some(status.clone()));
+            }
         }
-        let Some(file) = root.read_only(&name)? else { return Ok(None) };
-        let meta = file.metadata()?;
-        let status = parse(file, session)?;
-        let stamp = [meta.mtime().into(), meta.mtime_nsec().into(), meta.len().into()];
-        let stamp = (i128::from(meta.ino()), stamp);
-        self.known.insert(session.to_owned(), (stamp, status.clone()));
+        let Some((file, meta)) = root.open_file(&name)? else { return Ok(None) };
+        let status = parse((&file, &meta), session)?;
+        self.known.insert(session.to_owned(), (stamp(&meta), status.clone()));
         Ok(Some(status))
     }
 }
@@ -182,8 +184,8 @@ fn republish(root: &Path, row: &Row) -> io::Result<()> {
     }
     let statuses = File::open(root.join(status::FOLDER))?;
     for ended in [false, true] {
-        let broken = match Folder::open(root)?.map(|top| top.read_only(&place(&row.session, ended))) {
-            Some(Ok(Some(file))) => parse(file, &row.session).is_err(),
+        let broken = match Folder::open(root)?.map(|top| top.open_file(&place(&row.session, ended))) {
+            Some(Ok(Some((file, meta)))) => parse((&file, &meta), &row.session).is_err(),
             Some(Ok(None)) | None => false,
             Some(Err(_)) => true,
         };
@@ -237,10 +239,14 @@ pub(crate) fn sessions(root: &Path) -> io::Result<BTreeMap<String, bool>> {
     Ok(found)
 }
 
-fn parse(file: File, session: &str) -> io::Result<Status> {
+fn stamp(meta: &Stat) -> Stamp {
+    (i128::from(meta.st_ino), [meta.st_mtime.into(), meta.st_mtime_nsec.into(), meta.st_size.into()])
+}
+
+fn parse((file, meta): (&File, &Stat), session: &str) -> io::Result<Status> {
     let invalid = |why: String| io::Error::new(io::ErrorKind::InvalidData, why);
-    let mut bytes = Vec::new();
-    if file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+    let bytes = read_whole(file, meta, LARGEST)?;
+    if bytes.len() as u64 > LARGEST {
         return Err(invalid("is too large".to_owned()));
     }
     let status: Status = serde_json::from_slice(&bytes).map_err(|error| invalid(error.to_string()))?;

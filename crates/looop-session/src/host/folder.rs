@@ -1,7 +1,7 @@
 //! A session's folder, reached through one descriptor: it may be moved or deleted meanwhile, and no path is too long.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -126,24 +126,29 @@ impl Folder {
 
     /// Opens a regular file for reading; `None` if it is absent. Never waits for a writer of a FIFO.
     pub(crate) fn read_only(&self, name: &str) -> io::Result<Option<File>> {
+        Ok(self.open_file(name)?.map(|(file, _)| file))
+    }
+
+    /// The same, with what the file system says about it.
+    pub(crate) fn open_file(&self, name: &str) -> io::Result<Option<(File, Stat)>> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
             Err(Errno::NOENT) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
-        let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
-        if kind == FileType::RegularFile {
-            return Ok(Some(fd.into()));
+        let meta = rustix::fs::fstat(&fd)?;
+        if FileType::from_raw_mode(meta.st_mode) == FileType::RegularFile {
+            return Ok(Some((fd.into(), meta)));
         }
         Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is not a regular file")))
     }
 
     /// The bytes of a regular file of bounded size; `None` if it is absent.
     pub(crate) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = self.read_only(name)? else { return Ok(None) };
-        let mut bytes = Vec::new();
-        if file.take(LARGEST + 1).read_to_end(&mut bytes)? as u64 > LARGEST {
+        let Some((file, meta)) = self.open_file(name)? else { return Ok(None) };
+        let bytes = read_whole(&file, &meta, LARGEST)?;
+        if bytes.len() as u64 > LARGEST {
             return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{name} is too large")));
         }
         Ok(Some(bytes))
@@ -230,4 +235,20 @@ pub(crate) fn temporary(name: &str) -> String {
 
 fn private() -> Mode {
     Mode::RUSR | Mode::WUSR
+}
+
+/// Reads a file in one call where it holds still, and never more than one byte over the limit.
+pub(crate) fn read_whole(file: &File, meta: &Stat, limit: u64) -> io::Result<Vec<u8>> {
+    let most = usize::try_from(limit.saturating_add(1)).unwrap_or(usize::MAX);
+    let size = usize::try_from(meta.st_size).unwrap_or(0);
+    let mut bytes = Vec::with_capacity(size.saturating_add(1).min(most));
+    loop {
+        let room = bytes.capacity() - bytes.len();
+        let spare = || rustix::io::read(file, rustix::buffer::spare_capacity(&mut bytes));
+        let got = rustix::io::retry_on_intr(spare)?;
+        if got < room || bytes.len() >= most {
+            return Ok(bytes);
+        }
+        bytes.reserve_exact(bytes.len().min(most - bytes.len()));
+    }
 }
