@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use looop_core::model::moves::one_line;
 use looop_core::model::outcome::Outcome;
-use looop_session::{Ended, Standing, host};
+use looop_session::{Ended, Launched, Standing, Watched, host};
 
-/// Between two looks.
-const STEP: Duration = Duration::from_millis(1);
+/// Between the first two looks at what a child does, for which the kernel has no event. While it runs the gaps grow to the
+/// second; its end is noticed at once.
+const GAPS: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(16));
 /// A child that has worked for so long has not died at once.
 #[cfg(target_os = "linux")]
 const WORKED: Duration = Duration::from_millis(50);
@@ -26,8 +27,6 @@ const TAIL: u64 = 4 << 10;
 
 /// What one look showed.
 enum Look {
-    /// It has ended.
-    Ended(Standing),
     /// It waits for something: input, a timer. A shell that waits for its command is not meant, but that command.
     Waits { who: i32 },
     /// It is on its way.
@@ -36,9 +35,9 @@ enum Look {
 
 /// Watches a session just started until it waits for something, has done some work, or has ended, and says what came of
 /// its start. One that has done its work already did not die.
-pub(crate) fn outcome(root: &Path, session: &str) -> Outcome {
+pub(crate) fn outcome(root: &Path, session: &str, launched: &Launched) -> Outcome {
     let folder = root.join(session);
-    match watch(&folder) {
+    match watch(&folder, launched.pid()) {
         None => Outcome::done(),
         Some(Standing::Ended(receipt)) if matches!(receipt.ended, Ended::Exited(0) | Ended::Killed) => {
             let how = super::sense::ended(receipt.ended).text();
@@ -51,28 +50,28 @@ pub(crate) fn outcome(root: &Path, session: &str) -> Outcome {
     }
 }
 
-/// How it stands, if it has ended before it settled.
-fn watch(folder: &Path) -> Option<Standing> {
+/// How it stands, if it has ended before it settled. What cannot be found out counts as living.
+fn watch(folder: &Path, host: u32) -> Option<Standing> {
     let begun = Instant::now();
-    let (mut child, mut waited) = (None, None);
+    let watched = Watched::of(host).ok()?;
+    let (mut child, mut waited, mut gap) = (None, None, GAPS.0);
     while begun.elapsed() < PATIENCE {
-        match look(folder, &mut child) {
-            Look::Ended(standing) => return Some(standing),
-            Look::Waits { who } if waited == Some(who) => return None,
-            Look::Waits { who } => waited = Some(who),
-            Look::Runs { worked } if has_worked(worked) => return None,
-            Look::Runs { .. } => waited = None,
+        match &watched {
+            Some(watched) if !watched.wait(gap).ok()? => {}
+            // A child that was not started to its end may hold the lock a little longer than its host lives.
+            Some(_) | None => return host::wait(folder).ok(),
         }
-        std::thread::sleep(STEP);
+        match look(folder, &mut child) {
+            Look::Waits { who } if waited == Some(who) => return None,
+            Look::Waits { who } => (waited, gap) = (Some(who), GAPS.0),
+            Look::Runs { worked } if has_worked(worked) => return None,
+            Look::Runs { .. } => (waited, gap) = (None, GAPS.1.min(gap * 2)),
+        }
     }
     None
 }
 
 fn look(folder: &Path, child: &mut Option<i32>) -> Look {
-    match host::standing(folder) {
-        Ok(Standing::Live) | Err(_) => {}
-        Ok(standing) => return Look::Ended(standing),
-    }
     if child.is_none() {
         // What cannot be read now is looked for again.
         *child = host::child(folder).ok().flatten();

@@ -39,7 +39,7 @@ pub(crate) fn refusal(config: &Config, task: &Task) -> Option<String> {
 pub(crate) fn start(reader: &Reader, config: &Config, task: &Task) -> (Outcome, Option<Launched>) {
     match launch(reader, config, task) {
         Ok(launched) => {
-            let outcome = settled::outcome(&reader.path("sessions"), &task.session);
+            let outcome = settled::outcome(&reader.path("sessions"), &task.session, &launched);
             if matches!(outcome, Outcome::Interrupted { .. })
                 && let Err(failure) = stands(&folder(reader, &task.session), &task.session)
             {
