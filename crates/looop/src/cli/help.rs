@@ -65,12 +65,16 @@ pub(super) struct Version {
 
 impl Version {
     pub(super) fn run(&self) -> Result<ExitCode> {
-        let version = env!("CARGO_PKG_VERSION");
         if self.json.json {
-            print::json(&serde_json::json!({"v": 1, "version": version}))?;
-        } else {
-            print::out(&format!("looop {version}"));
+            print::json(&serde_json::json!({"v": 1, "version": env!("CARGO_PKG_VERSION")}))?;
+            return Ok(ExitCode::SUCCESS);
         }
-        Ok(ExitCode::SUCCESS)
+        Ok(version())
     }
+}
+
+/// Prints the version.
+pub(super) fn version() -> ExitCode {
+    print::out(&format!("looop {}", env!("CARGO_PKG_VERSION")));
+    ExitCode::SUCCESS
 }

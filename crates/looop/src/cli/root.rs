@@ -106,6 +106,12 @@ pub fn main() -> ExitCode {
     if let Some(code) = hidden::run(&args) {
         return code;
     }
+    if let [_, flag] = &args[..]
+        && (flag == "--version" || flag == "-V")
+    {
+        // Whoever asks for it alone need not wait until all verbs with all their flags are put together.
+        return help::version();
+    }
     let root = match Root::try_parse_from(&args) {
         Ok(root) => root,
         Err(error) => {

@@ -264,7 +264,10 @@ fn help_names_every_verb_and_each_has_its_own() {
     assert!(profile.run(&["help", "goal", "write"]).ok().stdout.contains("Usage: looop goal write"));
     let version = format!("looop {}\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(profile.run(&["version"]).ok().stdout, version);
-    assert_eq!(profile.run(&["--version"]).ok().stdout, version);
+    for flag in ["--version", "-V"] {
+        assert_eq!(profile.run(&[flag]).ok().stdout, version);
+        assert_eq!(profile.run(&["--data-dir", "/nowhere", flag]).ok().stdout, version);
+    }
 }
 
 #[test]
