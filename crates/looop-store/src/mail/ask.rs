@@ -164,6 +164,7 @@ impl Writer {
         let path = letter_path(ASKS, &ask.id);
         let bytes =
             serde_json::to_vec(ask).map_err(std::io::Error::other).map_err(failed(&path, "written"))?;
+        let _own = self.letter_cache().own();
         durable_write(self.disk(), &path, &bytes, 0o600)?;
         point("store.letter-posted");
         Ok(())

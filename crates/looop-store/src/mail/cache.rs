@@ -24,11 +24,18 @@ struct Kept {
 pub(crate) struct LetterCache {
     letters: Mutex<Known>,
     folders: Mutex<Listings>,
+    own: Mutex<()>,
 }
 
 impl LetterCache {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held while the loop writes a letter of its own, for which it takes no lock of a folder, and while what interrupted
+    /// writes have left is swept.
+    pub(super) fn own(&self) -> MutexGuard<'_, ()> {
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names in a folder, sorted, at a moment in milliseconds since the epoch.

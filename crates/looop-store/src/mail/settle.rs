@@ -69,6 +69,7 @@ impl Writer {
         for folder in [ASKS, ANSWERS, TELLS, CLAIMS, SPEND] {
             if has_temps(self.disk(), folder) {
                 let _held = lock(self, folder, BRIEFLY)?;
+                let _own = self.letter_cache().own();
                 swept += sweep_temps(self.disk(), folder)?;
             }
         }

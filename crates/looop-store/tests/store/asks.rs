@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 
-use looop_core::model::letter::AskKind;
+use looop_core::model::letter::{Ask, AskKind};
 use looop_store::mail::{AskError, MAIL_KEPT, MAIL_KEPT_MS, MOST_ASKS, NewAsk, PostError, SettleError};
 use looop_store::{Reader, Stored};
 use serde_json::json;
@@ -296,4 +296,25 @@ fn who_cannot_put_an_ask_away_marks_it() {
     let letters = profile.reader().letters();
     assert!(letters.asks[&id].fetched && letters.unfetched().is_empty());
     assert_ne!(ask(&reader, "w~1", "go on?"), id, "the same question is a new one");
+}
+
+#[test]
+fn what_the_loop_is_writing_is_not_swept_meanwhile() {
+    let profile = Profile::new();
+    let writer = profile.writer();
+    let sweeper = writer.clone();
+    let over = std::sync::atomic::AtomicBool::new(false);
+    let first = ask(&writer, "w~1", "go on?");
+    let own = Ask { id: "ask-1".to_owned(), ..writer.letters().asks[&first].clone() };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                sweeper.sweep_mail(NOW).unwrap();
+            }
+        });
+        let posted: Vec<_> = (0..200).map(|_| writer.post_own(&own).map_err(|error| error.text())).collect();
+        over.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(posted, vec![Ok(()); 200]);
+    });
+    assert_eq!(writer.letters().asks["ask-1"], own);
 }
