@@ -155,9 +155,10 @@ pub(super) fn is_held(ledger: &Ledger, seen: &Observation, id: &str, ask: &Ask) 
         && !ledger.redelivered.contains_key(id)
 }
 
-/// Whether a move ended a session: nobody waits for an answer to what it asked.
+/// Whether nobody waits for an answer to what a session asked: a move ended it, or its work is proven, so that it went on
+/// with the answer or without it.
 fn is_discharged(ledger: &Ledger, session: &str) -> bool {
-    ledger.workers.get(session).is_some_and(|record| record.discharged)
+    ledger.workers.get(session).is_some_and(|record| record.discharged || record.proven == Some(true))
 }
 
 /// Pending asks whose letter is no longer there: the worker fetched its answer, or the ask was dismissed. A letter that

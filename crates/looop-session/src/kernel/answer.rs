@@ -48,7 +48,8 @@ pub enum Delivery {
     Typed,
     /// It was submitted, the program reacted, and the text no longer stands where it was typed.
     Taken,
-    /// It was submitted and nothing but the echo of Enter was printed, or the screen could not be seen.
+    /// It was submitted and nothing but the echo of Enter was printed, or the screen could not be seen, or the session
+    /// ended.
     Unseen,
     /// It was submitted, twice, and still stands where it was typed.
     Left,
@@ -90,7 +91,7 @@ pub enum Refusal {
     /// It was ended while the input waited; nothing was typed.
     #[error("the session ended before anything was typed")]
     EndedBefore(Ended),
-    /// It was ended while the input was delivered.
+    /// It was ended while the input was delivered, and the text was not submitted yet.
     #[error("the session ended before it was seen what became of the input")]
     EndedMeanwhile(Ended),
     /// It was paused while the input waited; nothing was typed.

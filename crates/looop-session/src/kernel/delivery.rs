@@ -312,6 +312,11 @@ impl Running {
         }
     }
 
+    /// Whether Enter was pressed after a text.
+    pub(super) fn is_submitted(&self) -> bool {
+        matches!(self.step, Step::Reaction { .. } | Step::Doubt)
+    }
+
     /// Whether its callers have their answer.
     pub(super) fn is_answered(&self) -> bool {
         self.step == Step::Rest

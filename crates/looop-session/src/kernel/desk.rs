@@ -96,13 +96,20 @@ impl Desk {
 
     /// Nothing more can be typed: whoever waits is told so.
     ///
-    /// Only what was partly typed is remembered; what was not may come again under its id.
+    /// A text that was submitted before the end may be why the session ends, so that it was not refused. Only what was
+    /// partly typed is remembered; what was not may come again under its id.
     pub(super) fn interrupt(&mut self, meanwhile: Refusal, before: Refusal, turn: &mut Turn<'_>) {
         turn.timers.renew();
         if let Some(mut running) = self.running.take()
             && !running.is_answered()
         {
-            self.answer(&mut running.job, &Answer::Refused(meanwhile), turn);
+            let ended = matches!(meanwhile, Refusal::EndedMeanwhile(_));
+            let answer = if ended && running.is_submitted() {
+                Answer::Sent { at: running.at, delivery: Delivery::Unseen, again: false }
+            } else {
+                Answer::Refused(meanwhile)
+            };
+            self.answer(&mut running.job, &answer, turn);
         }
         let refused = Answer::Refused(before);
         for mut job in std::mem::take(&mut self.waiting) {

@@ -103,7 +103,8 @@ fn a_worker_that_asked_and_was_answered_between_two_looks_is_brought_its_answer_
 #[test]
 fn no_answer_is_brought_where_nobody_is_to_have_it() {
     type Setting = fn(&mut World);
-    let table: [(&str, Setting); 7] = [
+    let table: [(&str, Setting); 8] = [
+        ("its work is proven", |world| world.proof("w~1", 0)),
         ("it lives", |world| world.dies("w~1", WorkerState::Alive)),
         ("it is paused", |world| world.dies("w~1", WorkerState::Paused)),
         ("a newer session of it lives", |world| world.put("w~7", WorkerState::Alive, None)),

@@ -1,6 +1,7 @@
 //! Texts and keys, from the first byte to the verdict.
 
 use super::drive::{Drive, GONE, STANDS, draft, press, send};
+use crate::Ended;
 use crate::kernel::{Input, Look, Reads};
 
 fn check(drive: &Drive, expected: &[&str]) {
@@ -199,6 +200,22 @@ fn a_second_enter_that_nothing_follows_leaves_it() {
         &drive,
         &["0 publish Live", "0 paste hello", "40 write \\r", "460 write \\r", "2460 tell 1: Left at 0"],
     );
+}
+
+#[test]
+fn what_was_submitted_before_the_end_was_not_refused() {
+    let refused = "tell 1: the session ended before it was seen what became of the input";
+    for (time, verdict) in [(20, refused), (50, "tell 1: Unseen at 0"), (130, "tell 1: Unseen at 0")] {
+        let mut drive = Drive::live().seeing(&[Some(STANDS); 3]);
+        drive.send(1, "hello");
+        drive.prints(0);
+        if time > 100 {
+            drive.prints(100);
+        }
+        drive.until(time);
+        drive.tell(Input::ChildEnded(Ended::Exited(0)));
+        assert_eq!(drive.deeds().last().unwrap(), &format!("{time} {verdict}"));
+    }
 }
 
 #[test]

@@ -186,7 +186,11 @@ impl World<'_> {
             }
             let begun = !self.jobs[number].deeds.is_empty();
             self.jobs[number].over = true;
-            if begun && !self.answered(number) {
+            let submitted = self.jobs[number].deeds.iter().any(|(_, deed)| *deed == Deed::Enter);
+            if matches!(meanwhile, Refusal::EndedMeanwhile(_)) && submitted && !self.answered(number) {
+                let at = self.jobs[number].at;
+                self.answer(number, time, &Answer::Sent { at, delivery: Delivery::Unseen, again: false });
+            } else if begun && !self.answered(number) {
                 self.answer(number, time, &Answer::Refused(meanwhile.clone()));
             } else if !begun {
                 for caller in self.jobs[number].callers.clone() {
