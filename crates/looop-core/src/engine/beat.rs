@@ -77,9 +77,14 @@ impl Engine {
             if self.ledger.acting.is_some() {
                 self.looks.owe(scene.look.clone());
             } else {
+                let before = self.is_still().then(|| self.beat_reply());
                 self.last_failed = false;
                 self.last_why = None;
                 self.choose(&scene, now);
+                if let Some(reply) = before {
+                    self.end_beats_before(&reply);
+                }
+                self.decided_waiters.extend(&scene.look.beats);
             }
             self.notify(now);
         }

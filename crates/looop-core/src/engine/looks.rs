@@ -24,13 +24,24 @@ pub(super) struct Look {
     /// Whether something may come of it; a dry run changes nothing.
     pub(super) wet: bool,
     pub(super) dry: Vec<RequestId>,
+    /// Who asked for this beat and waits for its end.
+    pub(super) beats: Vec<RequestId>,
 }
 
 impl Look {
     /// A look for this cause, as wide as the cause asks for.
     pub(super) fn by(cause: Cause) -> Self {
         let (scope, free) = (cause.scope(), cause == Cause::Followup);
-        Self { cause, scope, by_person: false, begun: false, free, wet: true, dry: Vec::new() }
+        Self {
+            cause,
+            scope,
+            by_person: false,
+            begun: false,
+            free,
+            wet: true,
+            dry: Vec::new(),
+            beats: Vec::new(),
+        }
     }
 
     /// Takes over what another look was for.
@@ -40,6 +51,7 @@ impl Look {
         self.free &= other.free;
         self.wet |= other.wet;
         self.dry.extend(other.dry);
+        self.beats.extend(other.beats);
     }
 }
 

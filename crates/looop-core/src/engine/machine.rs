@@ -63,6 +63,8 @@ pub struct Engine {
     pub(super) timetable: Timetable,
     /// Requests that wait for a beat to end.
     pub(super) beat_waiters: Vec<RequestId>,
+    /// Those of them whose beat has decided: they wait for what came of it.
+    pub(super) decided_waiters: Vec<RequestId>,
     /// Requests that wait for the move under way.
     pub(super) queue: VecDeque<(RequestId, Request)>,
     /// Who wants to know about the move under way.
@@ -108,6 +110,7 @@ impl Engine {
             looked: 0,
             timetable: Timetable::default(),
             beat_waiters: Vec::new(),
+            decided_waiters: Vec::new(),
             queue: VecDeque::new(),
             act_waiter: None,
             adopted: false,
@@ -265,13 +268,27 @@ impl Engine {
             self.begin_looks();
         }
         if self.is_idle() {
-            let failing = self.ledger.failing.iter().filter(|(_, record)| record.works.is_none());
-            let failing = failing.map(|(name, record)| (name.clone(), record.reason.clone())).collect();
-            let reply = Reply::Beat { why: self.last_why.clone(), failed: self.last_failed, failing };
-            for id in std::mem::take(&mut self.beat_waiters) {
+            self.decided_waiters.clear();
+            let (waiters, reply) = (std::mem::take(&mut self.beat_waiters), self.beat_reply());
+            for id in waiters {
                 self.reply(id, reply.clone());
             }
             self.end();
+        }
+    }
+
+    /// What the last beat says to whoever asked for it.
+    pub(super) fn beat_reply(&self) -> Reply {
+        let failing = self.ledger.failing.iter().filter(|(_, record)| record.works.is_none());
+        let failing = failing.map(|(name, record)| (name.clone(), record.reason.clone())).collect();
+        Reply::Beat { why: self.last_why.clone(), failed: self.last_failed, failing }
+    }
+
+    /// Another beat decides after all that came of those before it is over: whoever waits for one of them is answered.
+    pub(super) fn end_beats_before(&mut self, reply: &Reply) {
+        for id in std::mem::take(&mut self.decided_waiters) {
+            self.beat_waiters.retain(|waiter| *waiter != id);
+            self.reply(id, reply.clone());
         }
     }
 

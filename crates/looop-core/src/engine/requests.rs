@@ -19,7 +19,7 @@ impl Engine {
         match request {
             Request::Beat => {
                 self.beat_waiters.push(id);
-                self.looks.want(Look { by_person: true, ..Look::by(Cause::Person) });
+                self.looks.want(Look { by_person: true, beats: vec![id], ..Look::by(Cause::Person) });
             }
             Request::DryRun => {
                 self.looks.want(Look { wet: false, dry: vec![id], ..Look::by(Cause::Person) });

@@ -167,6 +167,42 @@ fn who_asks_for_a_beat_hears_what_became_of_the_proposal() {
 }
 
 #[test]
+fn who_asks_for_a_beat_does_not_wait_for_the_moves_after_it() {
+    let due = "---\nevery: 1h\nrun: echo\n---\n";
+    let mut world = World::new(true, &[]);
+    for id in ["a", "b", "c", "d", "e"] {
+        world = world.goal(id, due);
+    }
+    let acts = |world: &World| world.engine.ledger().acting.as_ref().and_then(|it| it.plan.goal.clone());
+    world.beat();
+    assert_eq!(acts(&world).as_deref(), Some("a"));
+    world.effects.clear();
+    let id = world.ask(Request::Beat);
+    // When a move ends, there is always a look under way and another one wanted.
+    let next = |world: &mut World| {
+        world.pass(Duration::from_secs(1));
+        world.step(Event::Woke(Cause::Files));
+        world.acted(Outcome::done());
+        world.seen.scope = Scope::Quick;
+        world.sense();
+        (acts(world), world.reply(id).is_some())
+    };
+    let moves = |goal: &str, answered: bool| (Some(goal.to_owned()), answered);
+    assert_eq!(next(&mut world), moves("b", false), "its look is under way");
+    world.seen.scope = Scope::Full;
+    world.sense();
+    assert_eq!(
+        next(&mut world),
+        moves("c", false),
+        "its look saw the world during a move, and decides later"
+    );
+    assert_eq!(next(&mut world), moves("d", false), "this is its move");
+    assert_eq!(next(&mut world), moves("e", true), "this is the next");
+    assert_eq!(world.reply(id), Some(Reply::Beat { why: None, failed: false, failing: [].into() }));
+    world.audit();
+}
+
+#[test]
 fn requests_for_a_beat_while_one_looks_share_the_next() {
     let mut world = World::new(false, &["m"]);
     world.beat();
