@@ -43,6 +43,9 @@ pub struct Shot {
     pub paste: bool,
     /// How many viewers were attached.
     pub viewers: usize,
+    /// The rows of the alternate screen as a full-screen program left it, where one did and has not come back.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
 }
 
 /// A terminal emulator that exists from the first output on: an idle session has none to pay for.
@@ -51,12 +54,14 @@ pub(crate) struct Screen {
     parser: Option<Box<Parser<Listener>>>,
     skim: Skim,
     joint: Joint,
+    /// What the alternate screen showed before it was left.
+    left: Vec<String>,
 }
 
 impl Screen {
     /// An empty screen.
     pub(crate) fn new(size: Size) -> Self {
-        Self { size, parser: None, skim: Skim::default(), joint: Joint::default() }
+        Self { size, parser: None, skim: Skim::default(), joint: Joint::default(), left: Vec::new() }
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -65,10 +70,17 @@ impl Screen {
 
     /// Shows what was printed. Returns what a terminal answers to the questions in it.
     pub(crate) fn show(&mut self, bytes: &[u8]) -> Vec<u8> {
-        let Self { size, parser, skim, joint } = self;
+        let Self { size, parser, skim, joint, left } = self;
         let parser = parser.get_or_insert_with(|| fresh(*size));
         let rows = usize::from(size.rows);
-        joint.feed(bytes, |whole| skim.read(whole, rows, &mut |piece| parser.process(piece)));
+        let before = (leaving(bytes).is_some() && parser.screen().alternate_screen())
+            .then(|| rows_of(parser.screen(), size.cols));
+        joint.feed(bytes, |whole| {
+            skim.read(whole, rows, &mut |piece| process(parser, piece, (size.cols, before.as_deref()), left));
+        });
+        if parser.screen().alternate_screen() {
+            left.clear();
+        }
         std::mem::take(&mut parser.callbacks_mut().answers)
     }
 
@@ -110,8 +122,7 @@ impl Screen {
     /// The rows, from the top, without what is blank at their ends.
     pub(crate) fn lines(&self) -> Vec<String> {
         let Some(parser) = &self.parser else { return vec![String::new(); usize::from(self.size.rows)] };
-        let rows = parser.screen().rows(0, self.size.cols);
-        rows.map(|row| row.trim_end_matches(' ').to_owned()).collect()
+        rows_of(parser.screen(), self.size.cols)
     }
 
     /// All that is on it.
@@ -132,6 +143,7 @@ impl Screen {
             quiet_ms: 0,
             paste: self.brackets_paste(),
             viewers: 0,
+            left: self.left.clone(),
         }
     }
 
@@ -150,6 +162,45 @@ impl Screen {
     fn title(&self) -> &str {
         self.parser.as_ref().map_or("", |parser| parser.callbacks().title.as_str())
     }
+}
+
+/// What leaves the alternate screen.
+const LEAVES: [&[u8]; 3] = [b"\x1b[?1049l", b"\x1b[?1047l", b"\x1b[?47l"];
+
+/// Where the alternate screen is left, if it is.
+fn leaving(bytes: &[u8]) -> Option<usize> {
+    let mut escapes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'\x1b').map(|(at, _)| at);
+    escapes.find(|at| LEAVES.iter().any(|sequence| bytes[*at..].starts_with(sequence)))
+}
+
+/// Shows a piece of output and keeps what the alternate screen showed before it is left. A program that clears it first
+/// is taken at what it showed before the output in which it leaves.
+fn process(
+    parser: &mut Parser<Listener>,
+    piece: &[u8],
+    (cols, before): (u16, Option<&[String]>),
+    left: &mut Vec<String>,
+) {
+    let mut rest = piece;
+    while let Some(at) = leaving(rest) {
+        parser.process(&rest[..at]);
+        if parser.screen().alternate_screen() {
+            *left = rows_of(parser.screen(), cols);
+            if left.iter().all(String::is_empty) {
+                *left = before.unwrap_or_default().to_vec();
+            }
+        }
+        let (sequence, more) =
+            rest[at..].split_at(rest[at..].iter().position(|byte| *byte == b'l').map_or(0, |at| at + 1));
+        parser.process(sequence);
+        rest = more;
+    }
+    parser.process(rest);
+}
+
+/// The rows of a screen, without what is blank at their ends.
+fn rows_of(screen: &vt100::Screen, cols: u16) -> Vec<String> {
+    screen.rows(0, cols).map(|row| row.trim_end_matches(' ').to_owned()).collect()
 }
 
 fn fresh(size: Size) -> Box<Parser<Listener>> {
@@ -246,6 +297,25 @@ mod tests {
         let shot = screen.shot(false);
         assert_eq!((shot.lines[0].as_str(), shot.title.as_str()), ("two", "busy"));
         assert!(shot.alternate && shot.hidden);
+    }
+
+    #[test]
+    fn what_a_full_screen_program_showed_last_is_kept_when_it_leaves() {
+        let full = "one\r\n\x1b[?1049h\x1b[H\x1b[JA menu\x1b[2;1Hof things";
+        let kept = ["A menu", "of things", "", ""];
+        for leave in ["\x1b[?1049lbye", "\x1b[H\x1b[J\x1b[?1049lbye", "\x1b[?47lbye"] {
+            let mut screen = shown(full);
+            assert!(screen.shot(false).left.is_empty(), "it is shown");
+            screen.show(leave.as_bytes());
+            let shot = screen.shot(false);
+            assert_eq!((shot.left.as_slice(), shot.alternate), (kept.map(str::to_owned).as_slice(), false));
+            assert!(shot.lines.concat().contains("bye"), "{:?}", shot.lines);
+            screen.show(b"\x1b[?1049h\x1b[H\x1b[Jmore");
+            assert!(screen.shot(false).left.is_empty(), "another one has the screen");
+        }
+        // All of it in one piece of output, as a short program prints it.
+        assert_eq!(shown(&format!("{full}\x1b[?1049lbye")).shot(false).left, kept);
+        assert!(shown("plain\x1b[?1049l text").shot(false).left.is_empty(), "it was never entered");
     }
 
     #[test]

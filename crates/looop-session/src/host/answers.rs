@@ -63,6 +63,10 @@ impl Keeper<'_> {
             Wish::GoOn => self.pass_in(caller, (version, waits), 0, Input::GoOn { caller }, now),
             Wish::Resize(size) => {
                 let reply = self.grant_size(version, size);
+                if reply.ok == Some(true) {
+                    // What was asked for outlasts the viewers.
+                    self.lent = self.lent.map(|_| size);
+                }
                 self.door.reply(caller, &reply);
             }
             Wish::Detach => {
@@ -172,6 +176,7 @@ impl Keeper<'_> {
             return Some(Reply::refused(version, &"there are too many viewers"));
         }
         let size = view.size.filter(|_| !view.watch && self.body.terminal().is_some())?;
+        self.lend();
         let reply = self.grant_size(version, size);
         (reply.ok != Some(true)).then_some(reply)
     }
@@ -184,6 +189,7 @@ impl Keeper<'_> {
         match kind {
             frame::INPUT => self.type_into(|terminal| terminal.write(payload)),
             frame::SIZE => {
+                self.lend();
                 // A size that the terminal does not take stays what it was.
                 frame::size_in(payload).and_then(|size| self.resize(size, Some(caller)).ok());
             }

@@ -34,6 +34,8 @@ pub(super) struct Keeper<'a> {
     pub(super) child: Option<i32>,
     /// How it ended, once it is over.
     pub(super) over: Option<Ended>,
+    /// The size that the terminal had before viewers gave it theirs.
+    pub(super) lent: Option<Size>,
 }
 
 /// What poll said.
@@ -96,6 +98,7 @@ impl Keeper<'_> {
             self.body.show(&self.ground.folder, now);
         }
         self.door.flush();
+        self.take_back();
         if self.door.wants_repaint() {
             self.door.repaint(&self.body.repaint());
             self.door.flush();
@@ -159,6 +162,22 @@ impl Keeper<'_> {
             self.publisher.say_size(&self.ground.folder, size);
         }
         Ok(())
+    }
+
+    /// A viewer is about to give the terminal its own size: the one from before comes back when the last has left.
+    pub(super) fn lend(&mut self) {
+        let size = self.body.terminal().map(|terminal| terminal.size());
+        self.lent = self.lent.or(size);
+    }
+
+    /// Gives the terminal the size back that it had before viewers came.
+    fn take_back(&mut self) {
+        if !self.door.has_terminal()
+            && let Some(size) = self.lent.take()
+        {
+            // A terminal that does not take it has ended.
+            self.resize(size, None).ok();
+        }
     }
 
     /// Lets viewers have the last of it, for a moment.

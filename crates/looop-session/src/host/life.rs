@@ -58,7 +58,7 @@ fn keep(ground: &Ground, tools: Tools, door: Door, body: Body, publisher: Publis
     let (now, deadline) = (clock::boot(), spec.deadline_ms.map(Duration::from_millis));
     let kernel = Kernel::new(spec.terminal.is_some(), deadline, now);
     let (brood, child, over) = (Brood::none(), None, None);
-    let mut keeper = Keeper { ground, tools, body, door, kernel, brood, publisher, child, over };
+    let mut keeper = Keeper { ground, tools, body, door, kernel, brood, publisher, child, over, lent: None };
     let input = match spawn(&mut keeper.body, ground) {
         Ok((child, group)) => {
             // For whoever finds us dead; the folder may be gone already.

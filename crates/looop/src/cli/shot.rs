@@ -40,6 +40,11 @@ impl Shot {
                 "looop: {name} left no screen; this one is put together from the end of its output"
             ));
         }
+        if seen.source != "live" && !seen.shot.left.is_empty() {
+            print::out("[the last full screen, before the program left it]");
+            print::out(seen.shot.left.join("\n").trim_end_matches('\n'));
+            print::out("[the screen at the end]");
+        }
         if self.ansi {
             // Drawn anew from the cells of the screen: colours are all that a terminal is told.
             print::out_bytes(format!("{}\n", seen.coloured().trim_end_matches('\n')).as_bytes());

@@ -37,6 +37,34 @@ fn one_types_sees_and_leaves_and_the_worker_goes_on() {
 }
 
 #[test]
+fn a_worker_has_its_own_size_again_when_the_last_viewer_has_left() {
+    let ground = Ground::new();
+    ground.worker("w", MEASURES).expect("w", "ready");
+    let size = || {
+        let shot = ground.run(&["shot", "w", "--json"]).ok().json();
+        (shot["cols"].as_u64().unwrap(), shot["rows"].as_u64().unwrap())
+    };
+    let becomes = |wanted| ground.profile.until("another size", || (size() == wanted).then_some(()));
+    let own = size();
+    let mut small = Person::at_terminal(&ground, &["attach", "w"], 50, 12);
+    small.sees("12 50");
+    let mut other = Person::at_terminal(&ground, &["attach", "w"], 60, 14);
+    other.sees("14 60");
+    small.types(&AWAY.repeat(2));
+    assert_eq!((small.leaves(), size()), (0, (60, 14)), "one is still there");
+    other.types(&AWAY.repeat(2));
+    assert_eq!(other.leaves(), 0);
+    becomes(own);
+    let mut third = Person::at_terminal(&ground, &["attach", "w"], 50, 12);
+    third.sees("12 50");
+    ground.run(&["resize", "w", "70x20"]).ok();
+    third.types(&AWAY.repeat(2));
+    assert_eq!(third.leaves(), 0);
+    ground.run(&["detach", "w"]).ok();
+    assert_eq!(size(), (70, 20), "what was asked for stays");
+}
+
+#[test]
 fn the_terminal_is_given_back_after_a_signal_too() {
     let ground = Ground::new();
     ground

@@ -97,6 +97,23 @@ fn a_screen_is_shown_live_and_last() {
 }
 
 #[test]
+fn the_last_full_screen_of_a_program_that_ended_is_shown_and_marked() {
+    let ground = Ground::new();
+    let go = ground.profile.fifo("go");
+    let (enter, leave) =
+        ("printf '\\033[?1049h\\033[H\\033[Jthree tests fail'", "printf '\\033[?1049l'; echo Goodbye");
+    let program = format!("{enter}; read _ < '{}'; {leave}", go.path().display());
+    ground.worker("w", &program).expect("w", "three tests fail");
+    assert_eq!(ground.run(&["shot", "w"]).ok().stdout, "three tests fail\n");
+    go.say("\n");
+    ground.run(&["wait", "w"]).ok();
+    let expected = "[the last full screen, before the program left it]\nthree tests fail\n[the screen at the end]\nGoodbye\n";
+    assert_eq!(ground.run(&["shot", "w"]).ok().stdout, expected);
+    let shot = ground.run(&["shot", "w", "--json"]).ok().json();
+    assert_eq!((&shot["left"][0], &shot["lines"][0]), (&"three tests fail".into(), &"Goodbye".into()));
+}
+
+#[test]
 fn a_character_that_comes_in_two_pieces_costs_nothing_of_what_follows() {
     let ground = Ground::new();
     let halves = "stty -echo; printf 'begin\\320'; read -r line; printf '\\264 \\320\\264 end'; cat";
