@@ -186,7 +186,12 @@ fn intended(lines: &[Line], command: &str) -> u32 {
 fn journaled(lines: &[Line]) -> Vec<String> {
     let entries = lines.iter().flat_map(|line| &line.entries);
     entries
-        .filter_map(|entry| if let Entry::Finished { journal, .. } = entry { journal.clone() } else { None })
+        .filter_map(|entry| {
+            if let Entry::Finished { journal, .. } = entry {
+                return journal.clone();
+            }
+            if let Entry::WorkerNoted { journal, .. } = entry { Some(journal.clone()) } else { None }
+        })
         .collect()
 }
 

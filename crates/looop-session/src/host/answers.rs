@@ -43,9 +43,9 @@ impl Keeper<'_> {
         let waits = Role::Waiting { version, echo: false };
         match wish {
             Wish::Hello => self.door.reply(caller, &self.greeting(version)),
-            Wish::Kill => {
+            Wish::Kill { done } => {
                 self.door.reply(caller, &Reply::done(version));
-                self.tell(Input::Kill, now);
+                self.tell(if done { Input::Finish } else { Input::Kill }, now);
             }
             Wish::Screen { ansi } => {
                 let reply = self.show_screen(version, ansi, now);

@@ -23,6 +23,8 @@ use crate::tree::{self, Marked, Remains};
 
 /// What is said to a host. Without a version every host understands it.
 const KILL: &[u8] = b"{\"do\":\"kill\"}\n";
+/// The same by the session itself, which is done. A host of an older version takes it for the other.
+const DONE: &[u8] = b"{\"do\":\"kill\",\"done\":true}\n";
 /// How long a host may take to answer.
 const ANSWER: Duration = Duration::from_secs(2);
 /// How long a host may take to end its tree, the wait for what does not die included.
@@ -99,6 +101,15 @@ pub fn end(folder: &Path) -> Result<Standing, EndError> {
 /// One that has not started is fenced, so that it never does. A host that is stopped is continued; if it does not answer
 /// it is ended itself; if it is dead, what carries the session's mark, and what is in its control group, is ended.
 pub fn kill(folder: &Path) -> Result<Kill, EndError> {
+    kill_by(folder, KILL)
+}
+
+/// The same by the session itself, which is done: it counts as exited with 0. See [`kill`].
+pub fn finish(folder: &Path) -> Result<Kill, EndError> {
+    kill_by(folder, DONE)
+}
+
+fn kill_by(folder: &Path, word: &[u8]) -> Result<Kill, EndError> {
     let failed = |source| EndError::Io { folder: folder.display().to_string(), source };
     let Some(inside) = Folder::open(folder).map_err(failed)? else {
         return Ok(Kill::Before(Standing::Absent));
@@ -108,7 +119,7 @@ pub fn kill(folder: &Path) -> Result<Kill, EndError> {
         return Ok(Kill::NeverRan);
     }
     let lived = standing(folder).map_err(failed)? == Standing::Live;
-    let forced = lived && end_live(folder, &inside, host).map_err(failed)? == Way::Forced;
+    let forced = lived && end_live(folder, &inside, host, word).map_err(failed)? == Way::Forced;
     let now = standing(folder).map_err(failed)?;
     let name = || folder.display().to_string();
     match now {
@@ -166,9 +177,9 @@ enum Way {
 }
 
 /// Asks the host; if it does not do it, signals it.
-fn end_live(folder: &Path, inside: &Folder, host: Option<i32>) -> io::Result<Way> {
+fn end_live(folder: &Path, inside: &Folder, host: Option<i32>, word: &[u8]) -> io::Result<Way> {
     // A host that ends while we ask is what we want; one that cannot be asked is signalled.
-    let asked = ask(inside, host).is_ok();
+    let asked = ask(inside, host, word).is_ok();
     if gone_within(folder, if asked { ANSWER } else { Duration::ZERO })? {
         return Ok(Way::Orderly);
     }
@@ -190,10 +201,10 @@ fn wake(folder: &Folder, host: Option<i32>) -> io::Result<()> {
     Ok(())
 }
 
-/// Says "kill" and waits for the end of the call, which is the end of the host.
-fn ask(folder: &Folder, host: Option<i32>) -> io::Result<()> {
+/// Says the word and waits for the end of the call, which is the end of the host.
+fn ask(folder: &Folder, host: Option<i32>, word: &[u8]) -> io::Result<()> {
     let mut stream = UnixStream::connect(folder.path_of(folder::SOCK))?;
-    stream.write_all(KILL)?;
+    stream.write_all(word)?;
     let mut from = BufReader::new(stream);
     let mut answer = String::new();
     await_word(from.get_ref(), ANSWER, &mut || wake(folder, host))?;

@@ -42,7 +42,7 @@ mod tools;
 mod typing;
 mod words;
 
-pub use end::{EndError, Kill, end, is_unswept, kill, sweep};
+pub use end::{EndError, Kill, end, finish, is_unswept, kill, sweep};
 pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};

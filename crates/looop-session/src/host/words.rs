@@ -23,7 +23,11 @@ pub(super) enum Wish {
     /// Who are you?
     Hello,
     /// End all that the child started.
-    Kill,
+    Kill {
+        /// Whether the session says itself that it is done: its end counts as a good one.
+        #[serde(default)]
+        done: bool,
+    },
     /// What is on the screen?
     Screen {
         #[serde(default)]
@@ -79,7 +83,7 @@ impl Wish {
     pub(super) fn takes_a_person(&self) -> bool {
         match self {
             Self::Hello | Self::Screen { .. } | Self::Attach { watch: true, .. } => false,
-            Self::Kill
+            Self::Kill { .. }
             | Self::Send { .. }
             | Self::Key { .. }
             | Self::Resize(_)
@@ -174,7 +178,8 @@ mod tests {
     #[test]
     fn requests_of_both_versions_are_understood() {
         let wish = |line: &str| parse(line.as_bytes());
-        assert_eq!(wish(r#"{"do":"kill"}"#), (1, Ok(Wish::Kill)));
+        assert_eq!(wish(r#"{"do":"kill"}"#), (1, Ok(Wish::Kill { done: false })));
+        assert_eq!(wish(r#"{"do":"kill","done":true}"#), (1, Ok(Wish::Kill { done: true })));
         assert_eq!(wish(r#"{"v":1,"do":"hello"}"#), (1, Ok(Wish::Hello)));
         assert_eq!(
             wish(r#"{"v":2,"do":"resize","cols":80,"rows":24,"more":true}"#),

@@ -21,6 +21,8 @@ pub enum Input {
     TreeGone,
     /// Somebody asked for the end.
     Kill,
+    /// The session itself asked for its end, because it is done.
+    Finish,
     /// The host was asked to stop by a signal.
     StopSignal,
     /// Stop the clock of all processes of the session.

@@ -86,6 +86,7 @@ impl Kernel {
             Input::ChildEnded(ended) => self.end(ended, now, actions),
             Input::TreeGone => self.tree_gone(now, actions),
             Input::Kill | Input::StopSignal => self.end(Ended::Killed, now, actions),
+            Input::Finish => self.end(Ended::Exited(0), now, actions),
             Input::Pause { caller } => self.pause(caller, now, actions),
             Input::GoOn { caller } => self.go_on(caller, now, actions),
             Input::Timer => self.timer(now, actions),

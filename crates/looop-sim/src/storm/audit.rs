@@ -134,7 +134,9 @@ impl Storm {
             String::from_utf8_lossy(&self.site.disk.get("journal.md").unwrap_or_default()).into_owned();
         let mut meant: BTreeMap<&str, usize> = BTreeMap::new();
         for entry in lines.iter().flat_map(|line| &line.entries) {
-            if let Entry::Finished { journal: Some(line), .. } = entry {
+            if let Entry::Finished { journal: Some(line), .. } | Entry::WorkerNoted { journal: line, .. } =
+                entry
+            {
                 *meant.entry(line).or_default() += 1;
             }
         }

@@ -35,6 +35,12 @@ impl List {
         let header = ["worker", "state", "health", "goal", "runner", "ran", "silent", "verify", "waits on"];
         let rows: Vec<Vec<String>> = listed.iter().map(|worker| self.row(worker)).collect();
         print::out(&print::table(&header, &rows));
+        for worker in listed.iter().filter(|worker| !worker.alive) {
+            if let Some(branch) = &worker.branch {
+                let id = if self.all { &worker.session } else { &worker.id };
+                print::say(&format!("the work of {id} is on {branch}: looop review {id}"));
+            }
+        }
         Ok(ExitCode::SUCCESS)
     }
 

@@ -122,6 +122,13 @@ fn trouble(status: &View) {
     for worker in status.workers.iter().filter(|worker| worker.over_allowance) {
         bad(format!("worker    {} {}", worker.id, worker.text));
     }
+    for worker in status.workers.iter().filter(|worker| worker.review.is_some()) {
+        let branch = worker.branch.as_deref().unwrap_or_default();
+        print::out_toned(
+            &format!("review    {0} is done, on {branch}: looop review {0}", worker.id),
+            Tone::Ask,
+        );
+    }
     for sensor in &status.failing {
         bad(format!("failing   sensor {sensor}; looop sensor run {sensor} shows why"));
     }
@@ -167,6 +174,11 @@ fn workers(status: &View) {
     let ended = status.workers.len() - live.len();
     if ended > 0 {
         print::out(&format!("\n{ended} ended; looop worker list shows them"));
+    }
+    for worker in status.workers.iter().filter(|worker| worker.review.is_none()) {
+        if let Some(branch) = &worker.branch {
+            print::out(&format!("{0} left work that is not proven on {branch}: looop review {0}", worker.id));
+        }
     }
 }
 

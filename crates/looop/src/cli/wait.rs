@@ -12,7 +12,7 @@ use super::print;
 use crate::config::parse_duration;
 use crate::failure::{Failure, Result};
 use crate::ops::news::{self, End, Waited, Wanted};
-use crate::ops::{Place, session};
+use crate::ops::{Place, session, workers};
 
 /// Wait for news of the loop, or for the end of a worker
 ///
@@ -56,11 +56,14 @@ impl Wait {
         let Some(ended) = session::how(&standing) else {
             return Err(Failure::new(format!("{name} {}", session::standing_text(&standing))));
         };
-        let code = session::exit_code(ended);
+        let (code, branch) = (session::exit_code(ended), workers::branch(place, name)?);
         if self.json.json {
-            print::json(&json!({"v": 1, "session": name, "ended": ended, "code": code}))?;
+            print::json(&json!({"v": 1, "session": name, "ended": ended, "code": code, "branch": branch}))?;
         } else {
             print::say(&format!("{name} has ended ({})", session::ended_text(ended)));
+            if let Some(branch) = branch {
+                print::say(&format!("its work is on {branch}: looop review {name}"));
+            }
         }
         Ok(ExitCode::from(code))
     }

@@ -232,6 +232,16 @@ pub(crate) fn end(reader: &Reader, session: &str) -> Outcome {
     }
 }
 
+/// Ends a worker that says itself that it is done. Its end counts as a good one.
+pub(crate) fn finish(reader: &Reader, session: &str) -> Result<()> {
+    match host::finish(&folder(reader, session)) {
+        Ok(Kill::Itself(_) | Kill::Killed(_)) => Ok(()),
+        Ok(Kill::Remains { standing, .. } | Kill::Before(standing)) => Err(Failure::new(before(&standing))),
+        Ok(Kill::NeverRan) => Err(Failure::new("it had not started yet, and now it never will")),
+        Err(error) => Err(Failure::new(format!("it could not be ended: {}", causes(&error)))),
+    }
+}
+
 /// Why there was nothing to end.
 fn before(standing: &Standing) -> String {
     match standing {

@@ -24,7 +24,7 @@ use super::{Place, named, submit};
 use crate::clock;
 use crate::failure::{Failure, Result};
 use crate::hands::task::Task;
-use crate::hands::{fleet, worker};
+use crate::hands::{fleet, worker, works};
 use crate::pulse::open::log_failure;
 use crate::setup::limits;
 
@@ -55,6 +55,8 @@ pub(crate) struct Listed {
     pub(crate) verify: Option<&'static str>,
     /// The ask that it waits for.
     pub(crate) waits_on: Option<String>,
+    /// The branch that has its work, as long as that is neither merged nor discarded.
+    pub(crate) branch: Option<String>,
 }
 
 /// The workers: the newest session of each, or all that are kept.
@@ -73,9 +75,10 @@ pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
         let health = Health::of(worker, waits_on.is_some(), &limits);
         let verify = proofs.get(&worker.session).copied();
         let standing = paused.get(&worker.session).cloned().unwrap_or_else(|| worker.state.text());
-        Listed { standing, verify, ..listed(worker, health, waits_on, wall) }
+        let branch = branch_of(&reader, &worker.session)?;
+        Ok(Listed { standing, verify, branch, ..listed(worker, health, waits_on, wall) })
     };
-    Ok(shown.into_iter().map(view).collect())
+    shown.into_iter().map(view).collect()
 }
 
 /// What is to be said of workers that are paused because they passed their allowance. Only where one is paused the log
@@ -151,7 +154,18 @@ fn listed(worker: &Worker, health: Health, waits_on: Option<&str>, wall: i64) ->
         silent_s: worker.silent_s,
         verify: None,
         waits_on: waits_on.map(str::to_owned),
+        branch: None,
     }
+}
+
+/// The branch that has the work of a session, as long as that is neither merged nor discarded.
+fn branch_of(reader: &Reader, session: &str) -> Result<Option<String>> {
+    Ok(works::whereabouts(reader, session).map_err(Failure::new)?.map(|at| at.branch))
+}
+
+/// The same for a session that was found.
+pub(crate) fn branch(place: &Place, session: &str) -> Result<Option<String>> {
+    branch_of(&place.reader()?, session)
 }
 
 /// A worker's id from the command line. The prefix of older versions is taken off.
@@ -336,10 +350,7 @@ fn kill_self(place: &Place, session: &str, force: bool) -> Result<()> {
         return Err(Failure::new(format!("you wait for a person's answer to {ask}, so you are not ended"))
             .hint("end yourself once you have the answer"));
     }
-    match worker::end(&reader, session) {
-        Outcome::Done { .. } => Ok(()),
-        Outcome::Failed { reason, .. } | Outcome::Interrupted { reason } => Err(Failure::new(reason)),
-    }
+    worker::finish(&reader, session)
 }
 
 /// The ids of all live workers.

@@ -117,6 +117,7 @@ impl World<'_> {
             }
             Input::ChildEnded(why) => self.end(why, time),
             Input::Kill | Input::StopSignal => self.end(&Ended::Killed, time),
+            Input::Finish => self.end(&Ended::Exited(0), time),
             Input::TreeGone => {
                 if let Stage::Ending(why) = self.stage.clone() {
                     self.stage = Stage::Over(why.clone());

@@ -71,6 +71,7 @@ fn living() -> impl Strategy<Value = Input> {
 pub(super) fn ending() -> impl Strategy<Value = Input> {
     prop_oneof![
         Just(Input::Kill),
+        Just(Input::Finish),
         Just(Input::StopSignal),
         (0..3).prop_map(|code| Input::ChildEnded(Ended::Exited(code))),
         Just(Input::SpawnFailed("no".to_owned())),

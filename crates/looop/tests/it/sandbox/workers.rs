@@ -90,7 +90,7 @@ fn a_confined_worker_has_its_letters() {
         }
         let row = ground.run(&["worker", "list", "--all", "--json"]).ok().json();
         let row = row.as_array().unwrap().iter().find(|row| row["id"] == "w").unwrap().clone();
-        assert_eq!(row["state"], "killed", "it ended itself by its own host: {said}");
+        assert_eq!(row["state"], "exited", "it ended itself by its own host: {said}");
         settled(&ground, &ask);
     }
 }

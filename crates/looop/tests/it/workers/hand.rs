@@ -147,7 +147,8 @@ fn one_that_has_done_its_work_already_did_not_die() {
     assert_eq!(started.stderr, "note: it has ended already: exit 0\n");
     yard.start("tram", "\"$LOOOP_BIN\" kill tram").ok();
     yard.wait("tram~1");
-    assert_eq!(yard.row("tram")["state"], "killed");
+    assert_eq!(yard.row("tram")["state"], "exited", "it says itself that it is done");
+    yard.run(&["wait", "tram"]).ok();
 }
 
 #[test]
@@ -257,7 +258,7 @@ fn a_worker_ends_itself_but_not_while_it_waits_for_a_person() {
     yard.run(&["answer", &ask, "you may"]).ok();
     said.say("go\n");
     yard.wait("ship~1");
-    assert_eq!(yard.row("ship")["state"], "killed");
+    assert_eq!((&yard.row("ship")["state"], &yard.row("ship")["exit_code"]), (&"exited".into(), &0.into()));
 }
 
 #[test]

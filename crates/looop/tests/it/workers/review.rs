@@ -140,6 +140,13 @@ fn a_check_runs_in_the_checkout_and_its_proof_in_the_copy_and_proven_work_waits_
     );
     let journal = shop.run(&["journal"]).ok().stdout;
     assert!(journal.contains("[done] worker done~1: ended (exit 0), its work is proven"), "{journal}");
+    let ended = shop.run(&["wait", "done"]).ok();
+    assert!(ended.stderr.contains("its work is on looop/done-1: looop review done~1"), "{ended:?}");
+    let listed = shop.run(&["ls"]).ok();
+    assert!(listed.stderr.contains("the work of done is on looop/done-1: looop review done"), "{listed:?}");
+    assert_eq!(shop.yard.row("done")["branch"], "looop/done-1");
+    let status = shop.run(&["status"]).ok().stdout;
+    assert!(status.contains("review    done is done, on looop/done-1: looop review done"), "{status}");
     assert_eq!(shop.run(&["asks", "--json"]).ok().stdout, "[]\n");
 }
 
