@@ -25,6 +25,7 @@ mod reset;
 pub mod session_file;
 mod sift;
 mod spec;
+mod talk;
 #[cfg(test)]
 mod tests;
 mod tokens;

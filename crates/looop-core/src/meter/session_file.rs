@@ -20,6 +20,7 @@ use super::gemini;
 use super::pi::Pi;
 use super::prices::Prices;
 use super::sift;
+use super::talk::Talk;
 use super::usage::Usage;
 use crate::intake::stream::{Format, text};
 
@@ -41,6 +42,7 @@ pub enum Agent {
 pub struct SessionFile {
     prices: Prices,
     reader: Reader,
+    talk: Talk,
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +64,7 @@ impl SessionFile {
             Agent::Pi => Reader::Pi(Pi::default()),
             Agent::Gemini => Reader::Gemini(Messages::default()),
         };
-        Self { prices, reader }
+        Self { prices, reader, talk: Talk::default() }
     }
 
     /// Takes in one whole line. What is no event counts for nothing.
@@ -70,26 +72,33 @@ impl SessionFile {
         let Some(event) = sift::event(line) else { return };
         let prices = &self.prices;
         match &mut self.reader {
-            Reader::Claude(settled, open) => match text(&event, "/type") {
-                "assistant" => open.note(&event["message"], prices),
-                "cost-state" => settle(settled, open, &event, prices),
-                _ => {}
-            },
-            Reader::Codex(counts, model) => match (text(&event, "/type"), text(&event, "/payload/type")) {
-                ("turn_context", _) => text(&event, "/payload/model").clone_into(model),
-                ("event_msg", "token_count") => {
-                    counts.note(&event["payload"]["info"]["total_token_usage"], model, prices);
+            Reader::Claude(settled, open) => {
+                self.talk.claude(&event);
+                match text(&event, "/type") {
+                    "assistant" => open.note(&event["message"], prices),
+                    "cost-state" => settle(settled, open, &event, prices),
+                    _ => {}
                 }
-                // Written when the model has answered, before the tools of the answer have run; the count above comes
-                // after them, and not at all if one of them ends the agent.
-                ("token_usage_record", _) => {
-                    counts.note(&event["payload"]["thread_token_usage"], model, prices);
-                }
-                _ => {}
-            },
-            Reader::Pi(pi) => pi.tell_entry(&event, prices),
-            Reader::Gemini(answers) => gemini::note_entry(answers, &event, prices),
+            }
+            Reader::Codex(counts, model) => {
+                self.talk.codex(&event);
+                note_codex(counts, model, &event, prices);
+            }
+            Reader::Pi(pi) => {
+                pi.tell_entry(&event, prices);
+                self.talk.pi(&event, pi.unstated() > 0);
+            }
+            Reader::Gemini(answers) => {
+                gemini::note_entry(answers, &event, prices);
+                self.talk.gemini(!answers.is_empty());
+            }
         }
+    }
+
+    /// Whether no model has answered anything in the session: it cost nothing. Of an agent that was ended while it may
+    /// have waited for an answer that is not sure.
+    pub fn is_unanswered(&self, has_exited: bool) -> bool {
+        self.talk.is_unanswered(has_exited)
     }
 
     /// What the session used so far. It has no dollars where the file names no model that has a price.
@@ -115,6 +124,22 @@ impl SessionFile {
     /// Whether the agent asks more than its file tells, so that tokens and dollars are a lower bound.
     pub fn leaves_out(&self) -> bool {
         matches!(&self.reader, Reader::Gemini(answers) if !answers.is_empty())
+    }
+}
+
+/// Takes in what a line of codex says of tokens.
+fn note_codex(counts: &mut Counts, model: &mut String, event: &Value, prices: &Prices) {
+    match (text(event, "/type"), text(event, "/payload/type")) {
+        ("turn_context", _) => text(event, "/payload/model").clone_into(model),
+        ("event_msg", "token_count") => {
+            counts.note(&event["payload"]["info"]["total_token_usage"], model, prices);
+        }
+        // Written when the model has answered, before the tools of the answer have run; the count above comes
+        // after them, and not at all if one of them ends the agent.
+        ("token_usage_record", _) => {
+            counts.note(&event["payload"]["thread_token_usage"], model, prices);
+        }
+        _ => {}
     }
 }
 

@@ -29,6 +29,14 @@ impl Usage {
     }
 }
 
+impl Default for Usage {
+    /// Nothing, and nothing known of it.
+    fn default() -> Self {
+        let (usd, model, source) = (None, None, Source::None);
+        Self { usd, tokens_in: 0, tokens_out: 0, tokens_cached: 0, model, source }
+    }
+}
+
 /// Where the dollars of a usage come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -69,13 +77,17 @@ pub enum Metered {
     AtLeast(Usage),
     /// The stream states no usage, or usage that has no price. What is known is in it.
     Unmetered(Usage),
+    /// No model has answered anything: it cost nothing.
+    Unanswered(Usage),
 }
 
 impl Metered {
     /// What is known, whatever it is worth.
     pub fn usage(&self) -> &Usage {
         match self {
-            Self::Exact(usage) | Self::AtLeast(usage) | Self::Unmetered(usage) => usage,
+            Self::Exact(usage) | Self::AtLeast(usage) | Self::Unmetered(usage) | Self::Unanswered(usage) => {
+                usage
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Keeping the accounts of workers: what letters and their agents' files add, and what their end settles.
 
 use super::{reserved, today};
-use crate::ledger::entry::{AT_LEAST, Entry, FREE, RESERVED, Spend};
+use crate::ledger::entry::{AT_LEAST, Entry, FREE, NOT_CHARGED, RESERVED, Spend};
 use crate::ledger::state::{Account, Ledger, WorkerRecord};
 use crate::meter::{Metered, Micros};
 use crate::model::letter::Expense;
@@ -66,9 +66,12 @@ pub fn looked(
     let account = Account { metered, ..record.account.clone() };
     // A file that was there and is not seen at the last look may have said more.
     let gone = closes && seen.is_none() && !account.metered.is_nothing();
-    let partial = (gone || !matches!(seen, None | Some(Metered::Exact(_)))) && account.recorded.is_nothing();
+    let whole = matches!(seen, None | Some(Metered::Exact(_) | Metered::Unanswered(_)));
+    let partial = (gone || !whole) && account.recorded.is_nothing();
+    let unanswered = matches!(seen, Some(Metered::Unanswered(_))) && account.by_agent().is_nothing();
     let used = account.used();
-    let settled = if closes { Used { usd: last(record, &account, partial), ..used } } else { used };
+    let settles = closes && !unanswered;
+    let settled = if settles { Used { usd: last(record, &account, partial), ..used } } else { used };
     let counts = settled.minus(account.charged);
     if counts.is_nothing() && !closes {
         return None;
@@ -76,7 +79,10 @@ pub fn looked(
     // What the reports account for is spent; what closing adds to that was reserved and not reported.
     let unreported = settled.usd.saturating_sub(used.usd).min(counts.usd);
     let unreported = (unreported > Micros::ZERO).then(|| unreported.dollars());
-    let source = source(record, (account.by_agent(), partial), seen);
+    let source = match unanswered && closes {
+        true => NOT_CHARGED.to_owned(),
+        false => source(record, (account.by_agent(), partial), seen),
+    };
     let model = seen.and_then(|seen| seen.usage().model.clone()).unwrap_or_default();
     let runner = runner(ledger, fleet, session).unwrap_or_default();
     Some(Entry::Spent {

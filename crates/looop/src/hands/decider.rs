@@ -25,6 +25,7 @@ use serde_json::Value;
 
 pub(super) use self::desk::{Desk, RESERVED};
 pub(crate) use self::dry::{Dry, dry_call};
+pub(super) use self::missing::{HARMLESS, programs};
 pub(super) use self::pause::{Deadline, jitter};
 pub(super) use self::receipt::Receipt;
 use super::{decide, model};

@@ -15,6 +15,7 @@ pub(crate) mod fleet;
 mod git;
 #[cfg(target_os = "linux")]
 pub(crate) mod inotify;
+mod keeper;
 pub(crate) mod labour;
 pub(crate) mod locked;
 pub(crate) mod model;

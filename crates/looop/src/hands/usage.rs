@@ -14,11 +14,11 @@ use std::path::{Path, PathBuf};
 use looop_core::meter::session_file::{Agent, SessionFile};
 use looop_core::meter::{Metered, Micros, Prices, Source, Usage};
 use looop_core::time::local;
-use looop_core::world::fleet::Fleet;
+use looop_core::world::fleet::{Fleet, WorkerState};
 use looop_store::Reader;
 use serde_json::Value;
 
-use super::{act, contract, environ};
+use super::{act, contract, environ, keeper};
 use crate::config::Config;
 use crate::failure::Result;
 
@@ -70,6 +70,12 @@ struct Wanted {
     /// Whether the folder is its own.
     own_folder: bool,
     started_s: i64,
+    /// The agent that it runs, where that is known to keep its sessions where they are looked for.
+    agent: Option<Agent>,
+    /// Whether it runs.
+    lives: bool,
+    /// Whether it has exited of its own accord.
+    exited: bool,
 }
 
 impl Usages {
@@ -93,8 +99,9 @@ impl Usages {
             Known::Nobodys(_) => true,
             Known::Owned(owned) => sessions.contains(&owned.session),
         });
-        let mut left = FILES;
+        let (mut left, mut unread) = (FILES, Vec::new());
         for (agent, root) in roots(&env) {
+            unread.extend((!is_readable(&root)).then_some(agent));
             for folder in folders(agent, &root, since) {
                 self.look_into(&folder, agent, (&wanted, &prices), &mut left);
             }
@@ -103,7 +110,35 @@ impl Usages {
         if self.files.len() > FILES {
             self.files.retain(|_, known| matches!(known, Known::Owned(_)));
         }
-        Ok(self.sums())
+        let mut sums = self.sums();
+        // Where not all was looked at, nobody knows what is missing.
+        let is_known = |wanted: &Wanted, agent: Agent| {
+            let root = roots(&env).into_iter().find(|(other, _)| *other == agent);
+            let strange = |(_, root): (Agent, PathBuf)| self.has_strangers(wanted, (agent, &root));
+            left > 0 && !unread.contains(&agent) && !root.is_none_or(strange)
+        };
+        for wanted in wanted.iter().filter(|wanted| !wanted.lives && self.is_unanswered(wanted, is_known)) {
+            let usage = sums.remove(&wanted.session).map(|metered| metered.usage().clone());
+            sums.insert(wanted.session.clone(), Metered::Unanswered(usage.unwrap_or_default()));
+        }
+        Ok(sums)
+    }
+
+    /// Whether the files of a worker that has ended show that no model answered it. An agent whose first answer was on
+    /// its way when it was ended may have kept nothing: pi begins its file with that answer.
+    fn is_unanswered(&self, wanted: &Wanted, is_known: impl Fn(&Wanted, Agent) -> bool) -> bool {
+        let mut files = self.files.values().filter_map(|known| match known {
+            Known::Owned(owned) if owned.session == wanted.session => Some(owned),
+            Known::Owned(_) | Known::Nobodys(_) => None,
+        });
+        let Some(first) = files.next() else {
+            let sure = |agent: &Agent| wanted.exited || *agent != Agent::Pi;
+            return wanted.agent.is_some_and(|agent| sure(&agent) && is_known(wanted, agent));
+        };
+        let whole = |owned: &Owned| !owned.partial && !owned.behind;
+        std::iter::once(first)
+            .chain(files)
+            .all(|owned| whole(owned) && owned.file.is_unanswered(wanted.exited))
     }
 
     /// Finds out whose the new files of a folder are.
@@ -142,6 +177,22 @@ impl Usages {
             };
             self.files.insert(path, known);
         }
+    }
+
+    /// Whether a session that is no worker's was at work in a worker's folder since the worker was started: the worker
+    /// may have gone on with it.
+    fn has_strangers(&self, wanted: &Wanted, (agent, root): (Agent, &Path)) -> bool {
+        let all = folders(agent, root, wanted.started_s);
+        let mut files = all.iter().flat_map(|folder| entries(folder)).filter(|(path, meta)| {
+            let late = meta.is_file() && meta.mtime() >= wanted.started_s - SLACK_S;
+            late && !matches!(self.files.get(path), Some(Known::Owned(_)))
+        });
+        files.any(|(path, _)| {
+            let head = beside(agent, &path).zip(head_of(&path));
+            head.is_some_and(|(beside, head)| {
+                wanted.cwd.iter().any(|cwd| (beside.clone() + &head).contains(cwd))
+            })
+        })
     }
 
     /// What each session used in all of its files.
@@ -236,7 +287,11 @@ impl Wanted {
         let cwd = PathBuf::from(spec.get("cwd")?.as_str()?);
         let real = fs::canonicalize(&cwd).unwrap_or_else(|_| cwd.clone());
         let prompt = folder.join(contract::FILE).to_string_lossy().into_owned();
+        let state = fleet.workers.get(session).map(|worker| &worker.state);
         Some(Self {
+            agent: keeper::agent_of(&spec),
+            lives: fleet.lives(session),
+            exited: matches!(state, Some(WorkerState::Exited(_) | WorkerState::Spawn(_))),
             session: session.to_owned(),
             own_folder: cwd.starts_with(reader.path("work").join(session)),
             cwd: vec![named(&cwd), named(&real)],
@@ -273,7 +328,14 @@ fn beside(agent: Agent, path: &Path) -> Option<String> {
 
 /// The worker whose file it is: of several that it names the first.
 fn owner((agent, path): (Agent, &Path), wanted: &[Wanted], modified_s: i64) -> Option<String> {
-    let beside = beside(agent, path)?;
+    let head = beside(agent, path)? + &head_of(path)?;
+    let claims =
+        wanted.iter().filter_map(|wanted| Some((wanted.claims(&head, modified_s)?, &wanted.session)));
+    claims.min().map(|(_, session)| session.clone())
+}
+
+/// The beginning of a file.
+fn head_of(path: &Path) -> Option<String> {
     let file = File::open(path).ok()?;
     let mut head = vec![0; usize::try_from(HEAD).ok()?];
     let mut filled = 0;
@@ -283,10 +345,7 @@ fn owner((agent, path): (Agent, &Path), wanted: &[Wanted], modified_s: i64) -> O
             count => filled += count,
         }
     }
-    let head = beside + &String::from_utf8_lossy(&head[..filled]);
-    let claims =
-        wanted.iter().filter_map(|wanted| Some((wanted.claims(&head, modified_s)?, &wanted.session)));
-    claims.min().map(|(_, session)| session.clone())
+    Some(String::from_utf8_lossy(&head[..filled]).into_owned())
 }
 
 /// Where the agents keep their sessions.
@@ -338,6 +397,11 @@ fn folders(agent: Agent, root: &Path, since_s: i64) -> Vec<PathBuf> {
     }
 }
 
+/// Whether all that is in a folder can be seen; in one that is not there is nothing.
+fn is_readable(folder: &Path) -> bool {
+    !fs::read_dir(folder).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+}
+
 /// What is in a folder. One that is not there or cannot be read has nothing to say.
 fn entries(folder: &Path) -> Vec<(PathBuf, Metadata)> {
     let listed = fs::read_dir(folder).into_iter().flatten().filter_map(std::result::Result::ok);
@@ -348,7 +412,7 @@ fn entries(folder: &Path) -> Vec<(PathBuf, Metadata)> {
 mod tests {
     use std::io::Write;
 
-    use looop_core::world::fleet::{Worker, WorkerState, worker_of};
+    use looop_core::world::fleet::{Worker, worker_of};
 
     use super::*;
 
@@ -489,5 +553,40 @@ mod tests {
         fs::write(place.home.path().join(".pi/agent/sessions/x/1.jsonl"), "").unwrap();
         let looked = usages.look(&place.reader, &place.config, &place.fleet, &["a~1".to_owned()]).unwrap();
         assert!(matches!(looked["a~1"], Metered::AtLeast(_)), "{looked:?}");
+    }
+    #[test]
+    fn a_worker_that_nobody_answered_is_known_by_its_files() {
+        let mut place = Place::new();
+        let cwd = place.session("a~1", "");
+        let names = ["a~1".to_owned()];
+        let starts = |place: &Place, command: &str| {
+            let spec = serde_json::json!({ "cwd": cwd, "argv": ["bash", "-c", command] });
+            fs::write(act::folder(&place.reader, "a~1").join("spec.json"), spec.to_string()).unwrap();
+        };
+        let ends = |place: &mut Place, state: WorkerState| {
+            place.fleet.workers.get_mut("a~1").unwrap().state = state;
+        };
+        let is_unanswered = |place: &Place| {
+            let looked = Usages::default().look(&place.reader, &place.config, &place.fleet, &names).unwrap();
+            matches!(looked.get("a~1"), Some(Metered::Unanswered(_)))
+        };
+        starts(&place, "claude x");
+        assert!(!is_unanswered(&place), "it lives");
+        ends(&mut place, WorkerState::Killed);
+        assert!(is_unanswered(&place), "it asked nothing");
+        starts(&place, "my-agent x");
+        assert!(!is_unanswered(&place), "who knows where that keeps its files");
+        starts(&place, "pi x");
+        assert!(!is_unanswered(&place), "an answer may have been on its way");
+        ends(&mut place, WorkerState::Exited(1));
+        assert!(is_unanswered(&place));
+        let refused = r#"{"type":"message","message":{"role":"assistant","usage":{"input":0},"stopReason":"error","errorMessage":"429: no"}}"#;
+        place
+            .append(".pi/agent/sessions/x/1.jsonl", &format!("{{\"type\":\"session\",\"cwd\":\"{cwd}\"}}\n"));
+        assert!(!is_unanswered(&place), "somebody's session, perhaps its own");
+        place.append(".pi/agent/sessions/x/1.jsonl", &format!("{{\"said\":\"(session a~1)\"}}\n{refused}\n"));
+        assert!(is_unanswered(&place), "all was refused");
+        place.append(".pi/agent/sessions/x/1.jsonl", &spent(0.25));
+        assert!(!is_unanswered(&place));
     }
 }

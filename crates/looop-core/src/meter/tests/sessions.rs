@@ -53,6 +53,47 @@ fn recorded_session_files_tell_what_was_used() {
     }
 }
 
+/// Entries as the agents write them, in sessions of which some were answered.
+#[test]
+fn a_session_file_tells_whether_a_model_answered() {
+    let claude_asks = r#"{"type":"user","message":{"role":"user"}}"#;
+    let request = r#"{"type":"api-request","querySource":"repl_main_thread"}"#;
+    let synthetic = r#"{"type":"assistant","message":{"id":"a","model":"<synthetic>","usage":{"input_tokens":0,"output_tokens":0}}}"#;
+    let codex_asks = r#"{"type":"event_msg","payload":{"type":"task_started"}}"#;
+    let codex_user = r#"{"type":"response_item","payload":{"type":"message","role":"user"}}"#;
+    let codex_fails =
+        r#"{"type":"event_msg","payload":{"type":"task_complete","error":{"message":"status 401"}}}"#;
+    let reasoning = r#"{"type":"response_item","payload":{"type":"reasoning"}}"#;
+    let pi_asks = r#"{"type":"message","message":{"role":"user"}}"#;
+    let pi_fails = r#"{"type":"message","message":{"role":"assistant","usage":{"input":0},"stopReason":"error","errorMessage":"429: slow down"}}"#;
+    let pi_breaks = r#"{"type":"message","message":{"role":"assistant","usage":{"input":0},"stopReason":"error","errorMessage":"Stream ended"}}"#;
+    let gemini_asks = r#"{"$set":{"messages":[{"type":"user"}]}}"#;
+    // The entries, and whether nothing was answered if the agent was ended, and if it exited.
+    let table = [
+        (Agent::Claude, vec![], (true, true)),
+        (Agent::Claude, vec![claude_asks, request], (false, true)),
+        (Agent::Claude, vec![claude_asks, request, request], (true, true)),
+        (Agent::Claude, vec![claude_asks, request, synthetic], (true, true)),
+        (Agent::Claude, vec![claude_asks, synthetic, claude_asks, request], (false, true)),
+        (Agent::Claude, vec![recorded!("sessions/claude-2.1.325.jsonl"), synthetic], (false, false)),
+        (Agent::Codex, vec![codex_asks, codex_user], (false, true)),
+        (Agent::Codex, vec![codex_asks, codex_user, codex_fails], (true, true)),
+        (Agent::Codex, vec![codex_asks, reasoning, codex_fails], (false, false)),
+        (Agent::Codex, vec![recorded!("sessions/codex-0.166.0.jsonl")], (false, false)),
+        (Agent::Pi, vec![pi_asks, pi_fails], (true, true)),
+        (Agent::Pi, vec![pi_asks, pi_fails, pi_asks], (false, true)),
+        (Agent::Pi, vec![pi_asks, pi_breaks], (false, false)),
+        (Agent::Pi, vec![recorded!("sessions/pi-0.87.1.jsonl")], (false, false)),
+        (Agent::Gemini, vec![gemini_asks], (false, true)),
+        (Agent::Gemini, vec![recorded!("sessions/gemini-0.61.0.jsonl")], (false, false)),
+    ];
+    for (agent, lines, expected) in table {
+        let file = read(agent, &lines.join("\n"));
+        let found = (file.is_unanswered(false), file.is_unanswered(true));
+        assert_eq!(found, expected, "{agent:?} {:.300}", lines.join("\n"));
+    }
+}
+
 #[test]
 fn figures_grow_with_the_file() {
     for (agent, lines, ..) in FILES {

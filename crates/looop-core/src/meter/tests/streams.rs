@@ -88,7 +88,7 @@ fn end(metered: &Metered) -> Option<End> {
     match metered {
         Metered::Exact(_) => Some(Exact),
         Metered::Unmetered(_) => Some(Unmetered),
-        Metered::AtLeast(_) => None,
+        Metered::AtLeast(_) | Metered::Unanswered(_) => None,
     }
 }
 

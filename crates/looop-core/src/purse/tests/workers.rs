@@ -100,6 +100,8 @@ fn what_an_end_settles_by_table() {
         ("a lower bound", Some(Metered::AtLeast(usage(30))), None, 200),
         ("a lower bound above", Some(Metered::AtLeast(usage(300))), None, 300),
         ("tokens without a price", Some(Metered::Unmetered(usage(30))), None, 200),
+        ("nobody answered", Some(Metered::Unanswered(Usage::default())), None, 0),
+        ("nobody answered, and letters", Some(Metered::Unanswered(Usage::default())), Some(40), 40),
         ("letters alone", None, Some(40), 40),
         ("letters, where the file is a lower bound", Some(Metered::AtLeast(usage(30))), Some(40), 40),
     ];

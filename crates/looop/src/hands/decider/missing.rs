@@ -6,7 +6,7 @@ use std::path::Path;
 use looop_session::{Done, Ended};
 
 /// Commands that only prepare for a program.
-pub(super) const HARMLESS: [&str; 7] = ["cat", "cd", "echo", "export", "mkdir", "printf", "true"];
+pub(crate) const HARMLESS: [&str; 7] = ["cat", "cd", "echo", "export", "mkdir", "printf", "true"];
 /// Words that stand before a program.
 const BEFORE: [&str; 2] = ["command", "exec"];
 /// Words of the shell that can run anything.
@@ -42,7 +42,7 @@ fn is_program(file: &Path) -> bool {
 }
 
 /// What a command runs, command by command; nothing where that cannot be read off it.
-pub(super) fn programs(command: &str) -> Option<Vec<String>> {
+pub(crate) fn programs(command: &str) -> Option<Vec<String>> {
     let pieces = pieces(command)?;
     let named = pieces.iter().filter(|words| !words.is_empty()).map(|words| {
         let is_setting = |word: &str| word.split_once('=').is_some_and(|(name, _)| is_name(name));

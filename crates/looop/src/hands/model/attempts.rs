@@ -104,6 +104,7 @@ impl Caller<'_> {
         let most = match part {
             Metered::Exact(usage) => usage.usd,
             Metered::AtLeast(_) | Metered::Unmetered(_) => self.bound(),
+            Metered::Unanswered(_) => None,
         };
         self.committed = self.committed.saturating_add(most.unwrap_or_default());
         self.receipt.add(part.clone());

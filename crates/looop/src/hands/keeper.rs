@@ -1,0 +1,59 @@
+//! Which agent a worker's command runs, where that agent keeps its sessions in files that are looked at.
+
+use looop_core::meter::session_file::Agent;
+use serde_json::Value;
+
+use super::decider::{HARMLESS, programs};
+
+/// Words of a command that lead an agent's files elsewhere, or stop it from keeping any.
+const ELSEWHERE: [&str; 6] =
+    ["HOME=", "CLAUDE_CONFIG_DIR=", "PI_CODING_AGENT_DIR=", "--no-session", "--session-dir", "--ephemeral"];
+
+/// The agent of a worker's start, if its command runs that agent alone, as the person, with its files in the usual
+/// place: if there is no file of it, it has asked nothing.
+pub(super) fn agent_of(spec: &Value) -> Option<Agent> {
+    let confined = spec.pointer("/notes/confined").is_some();
+    let command = spec.get("argv")?.as_array()?.last()?.as_str().filter(|_| !confined)?;
+    if ELSEWHERE.iter().any(|word| command.contains(word)) {
+        return None;
+    }
+    let programs = programs(command)?;
+    let mut rest = programs.iter().filter(|program| !HARMLESS.contains(&program.as_str()));
+    let (Some(program), None) = (rest.next(), rest.next()) else { return None };
+    match program.rsplit('/').next().unwrap_or_default() {
+        "claude" => Some(Agent::Claude),
+        "codex" => Some(Agent::Codex),
+        "pi" => Some(Agent::Pi),
+        "gemini" => Some(Agent::Gemini),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_an_agent_that_keeps_its_files_where_they_are_looked_for_is_known() {
+        let of = |command: &str| agent_of(&json!({ "argv": ["bash", "-c", command] }));
+        let table = [
+            ("claude --dangerously-skip-permissions \"Read '/x/prompt.md' and do it.\"", Some(Agent::Claude)),
+            ("A=1 exec /opt/codex --no-daemon \"Read x\"", Some(Agent::Codex)),
+            ("pi @'/x/prompt.md'", Some(Agent::Pi)),
+            ("gemini --yolo -i x", Some(Agent::Gemini)),
+            ("opencode --prompt x", None),
+            ("pi --no-session @x", None),
+            ("CODEX_HOME=/y codex x", None),
+            ("claude x; codex y", None),
+            ("ssh host claude x", None),
+            ("claude \"$(cat x)\"", None),
+        ];
+        for (command, expected) in table {
+            assert_eq!(of(command), expected, "{command}");
+        }
+        let confined = json!({ "argv": ["bwrap", "pi @x"], "notes": { "confined": "bwrap" } });
+        assert_eq!(agent_of(&confined), None);
+    }
+}
