@@ -110,17 +110,26 @@ fn open_for(ledger: &Ledger, counts: impl Fn(Option<&str>) -> bool) -> Micros {
 
 /// All that a worker may cost, further allowances included.
 pub fn granted(record: &WorkerRecord) -> Micros {
-    times(record, record.allowance.bound())
+    in_all(record, record.allowance.bound())
 }
 
 /// All that is reserved for a worker until it ends, further allowances included.
 fn reserved(record: &WorkerRecord) -> Micros {
-    times(record, record.allowance.reserved())
+    in_all(record, record.allowance.reserved())
 }
 
-fn times(record: &WorkerRecord, amount: Micros) -> Micros {
+fn in_all(record: &WorkerRecord, amount: Micros) -> Micros {
     let times = u64::from(record.account.grants).saturating_add(1);
-    Micros::new(amount.get().saturating_mul(times))
+    match record.account.up_to.filter(|_| amount > Micros::ZERO) {
+        Some(up_to) => up_to,
+        None => Micros::new(amount.get().saturating_mul(times)),
+    }
+}
+
+/// What a worker may use in all with one more allowance: it can go on from what it has used, whatever it was allowed.
+pub fn with_one_more(record: &WorkerRecord) -> Micros {
+    let used = record.account.used().usd.max(granted(record));
+    used.saturating_add(record.allowance.bound())
 }
 
 /// What of a worker's reservation is not settled yet.

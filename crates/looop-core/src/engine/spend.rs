@@ -124,11 +124,14 @@ impl Engine {
             record.ended.is_none() && said == Some(true) && self.affords(record, docs, now).is_ok()
         });
         let granted: Vec<_> = granted
-            .map(|(session, record)| (session.clone(), record.account.grants.saturating_add(1)))
+            .map(|(session, record)| {
+                let up_to = Some(purse::with_one_more(record));
+                (session.clone(), record.account.grants.saturating_add(1), up_to)
+            })
             .take(1)
             .collect();
-        for (session, grants) in granted {
-            self.log(Entry::Granted { session, grants }, now);
+        for (session, grants, up_to) in granted {
+            self.log(Entry::Granted { session, grants, up_to }, now);
             self.grant(docs, now);
         }
     }

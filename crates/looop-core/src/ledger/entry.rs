@@ -455,6 +455,10 @@ pub enum Entry {
         session: String,
         /// How many further allowances it has had with this one.
         grants: u32,
+        /// What it may use in all from here on: what it had used by then, and one more allowance. Entries of earlier
+        /// versions lack it; there each grant is worth one allowance, whatever was used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        up_to: Option<crate::meter::Micros>,
     },
     /// The command that proves a worker's work was run after its end.
     Verified {

@@ -113,7 +113,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Dismissed { ask } => dismissed(ledger, at, ask),
         Entry::WorkerEnded { session, state } => workers::ended(ledger, at, session, state),
         Entry::Spent { .. } => money::spent(ledger, at, entry),
-        Entry::Granted { session, grants } => money::granted(ledger, session, *grants),
+        Entry::Granted { session, grants, up_to } => money::granted(ledger, session, (*grants, *up_to)),
         Entry::Verified { .. } | Entry::WorkFound { .. } => workers::learned(ledger, entry),
         Entry::GoalsHold { goals } => goals::hold(ledger, goals),
         Entry::WorkerNoted { journal, .. } => journaled(ledger, journal),

@@ -332,6 +332,9 @@ pub struct Account {
     pub closed: bool,
     /// How many further allowances it was granted.
     pub grants: u32,
+    /// What it may use in all since the last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<Micros>,
     /// The ask whether it may go on, since it passed its allowance.
     pub ask: Option<String>,
     /// What the person said to that.

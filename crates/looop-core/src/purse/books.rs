@@ -79,9 +79,10 @@ pub fn looked(
     // What the reports account for is spent; what closing adds to that was reserved and not reported.
     let unreported = settled.usd.saturating_sub(used.usd).min(counts.usd);
     let unreported = (unreported > Micros::ZERO).then(|| unreported.dollars());
-    let source = match unanswered && closes {
-        true => NOT_CHARGED.to_owned(),
-        false => source(record, (account.by_agent(), partial), seen),
+    let source = if unanswered && closes {
+        NOT_CHARGED.to_owned()
+    } else {
+        source(record, (account.by_agent(), partial), seen)
     };
     let model = seen.and_then(|seen| seen.usage().model.clone()).unwrap_or_default();
     let runner = runner(ledger, fleet, session).unwrap_or_default();

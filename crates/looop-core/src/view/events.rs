@@ -227,8 +227,9 @@ fn of_worker(entry: &Entry) -> Option<Named> {
         ("worker_ended", with(of(session), fields))
     } else if let Entry::Spent { session, goal, spend, .. } = entry {
         ("spend", with(with(of(session), json!({"goal": goal})), money(spend)))
-    } else if let Entry::Granted { session, grants } = entry {
-        ("granted", with(of(session), json!({"grants": grants})))
+    } else if let Entry::Granted { session, grants, up_to } = entry {
+        let up_to = up_to.map(Micros::dollars);
+        ("granted", with(of(session), json!({"grants": grants, "up_to_usd": up_to})))
     } else if let Entry::Verified { session, pass, text, .. } = entry {
         ("verify", with(of(session), json!({"pass": pass, "text": text})))
     } else if let Entry::WorkFound { session, work } = entry {

@@ -126,7 +126,11 @@ fn one_of_each() -> Vec<Entry> {
             extra: Used::default(),
             closes: false,
         },
-        Entry::Granted { session: "w~1".into(), grants: 1 },
+        Entry::Granted {
+            session: "w~1".into(),
+            grants: 1,
+            up_to: Some(crate::meter::Micros::new(3_000_000)),
+        },
         Entry::Verified {
             session: "w~1".into(),
             pass: true,

@@ -127,10 +127,11 @@ impl Books {
             let account = self.accounts.entry(session.clone()).or_default();
             account.settled = account.settled.saturating_add(spend.micros());
             account.closed |= closes;
-        } else if let Entry::Granted { session, grants } = entry
+        } else if let Entry::Granted { session, up_to: Some(up_to), .. } = entry
             && let Some(account) = self.accounts.get_mut(session)
+            && account.one > Micros::ZERO
         {
-            account.reserved = Micros::new(account.one.get() * (u64::from(*grants) + 1));
+            account.reserved = *up_to;
         }
     }
 

@@ -14,6 +14,12 @@ pub(crate) mod environ;
 pub(crate) mod fleet;
 mod git;
 #[cfg(target_os = "linux")]
+pub(crate) mod growth;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod growth_none;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use self::growth_none as growth;
+#[cfg(target_os = "linux")]
 pub(crate) mod inotify;
 mod keeper;
 pub(crate) mod labour;

@@ -37,6 +37,11 @@ const SLACK_S: i64 = 5;
 #[derive(Debug, Default)]
 pub(crate) struct Usages {
     files: BTreeMap<PathBuf, Known>,
+    /// The sessions that were last looked at.
+    sessions: Vec<String>,
+    /// Those that are followed as their files grow.
+    #[cfg(target_os = "linux")]
+    pub(super) followed: Option<super::growth::Followed>,
 }
 
 #[derive(Debug)]
@@ -87,6 +92,7 @@ impl Usages {
         fleet: &Fleet,
         sessions: &[String],
     ) -> Result<BTreeMap<String, Metered>> {
+        self.sessions = sessions.to_vec();
         let wanted: Vec<Wanted> =
             sessions.iter().filter_map(|session| Wanted::of(reader, fleet, session)).collect();
         let Some(since) = wanted.iter().map(|wanted| wanted.started_s).min() else {
@@ -139,6 +145,13 @@ impl Usages {
         std::iter::once(first)
             .chain(files)
             .all(|owned| whole(owned) && owned.file.is_unanswered(wanted.exited))
+    }
+
+    /// Looks again at the same sessions.
+    #[cfg(target_os = "linux")]
+    pub(super) fn look_again(&mut self, follow: &super::growth::Follow) -> Result<BTreeMap<String, Metered>> {
+        let sessions = std::mem::take(&mut self.sessions);
+        self.look(&follow.reader, &follow.config, &follow.fleet, &sessions)
     }
 
     /// Finds out whose the new files of a folder are.
@@ -393,6 +406,45 @@ fn folders(agent: Agent, root: &Path, since_s: i64) -> Vec<PathBuf> {
             let days = below(below(below(vec![root.to_owned()])));
             let is_late = |day: &PathBuf| day.strip_prefix(root).is_ok_and(|day| day >= Path::new(&first));
             days.into_iter().filter(is_late).collect()
+        }
+    }
+}
+
+/// The folders in which something changes when a session begins or grows.
+#[cfg(target_os = "linux")]
+pub(super) fn places(follow: &super::growth::Follow) -> Vec<PathBuf> {
+    let env = environ::of_person(follow.reader.root(), &follow.config, &[]).unwrap_or_default();
+    let mut places = Vec::new();
+    for (agent, root) in roots(&env.into_iter().collect()) {
+        places.extend(root.ancestors().find(|folder| folder.is_dir()).map(Path::to_owned));
+        places.extend(lately(agent, &root));
+    }
+    places.truncate(super::growth::PLACES);
+    places
+}
+
+/// The folders below a root in which sessions lie or may begin, the ones that changed last first.
+#[cfg(target_os = "linux")]
+fn lately(agent: Agent, root: &Path) -> Vec<PathBuf> {
+    let below = |folder: &Path, count: usize| {
+        let mut all: Vec<(PathBuf, Metadata)> = entries(folder);
+        all.retain(|(_, meta)| meta.is_dir());
+        all.sort_by_key(|(_, meta)| std::cmp::Reverse(meta.mtime()));
+        all.into_iter().take(count).map(|(path, _)| path).collect::<Vec<_>>()
+    };
+    match agent {
+        Agent::Claude | Agent::Pi => below(root, super::growth::PLACES / 4),
+        Agent::Gemini => below(root, super::growth::PLACES / 8)
+            .into_iter()
+            .flat_map(|project| [project.join("chats"), project])
+            .collect(),
+        Agent::Codex => {
+            let (mut found, mut level) = (Vec::new(), vec![root.to_owned()]);
+            for _ in 0..3 {
+                level = level.iter().flat_map(|folder| below(folder, 2)).collect();
+                found.extend(level.clone());
+            }
+            found
         }
     }
 }

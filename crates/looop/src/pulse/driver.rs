@@ -25,6 +25,7 @@ use super::inbox::{Message, Said};
 use super::open::Manner;
 use super::release::Release;
 use super::settings::Source;
+use super::workers::Following;
 use crate::clock;
 use crate::config::Config;
 use crate::failure::Failure;
@@ -59,6 +60,8 @@ pub(crate) struct Driver {
     pub(super) roll: Roll,
     /// What the files of agents say that workers used.
     pub(super) usages: Arc<Mutex<Usages>>,
+    /// Workers whose files are watched as they grow.
+    pub(super) following: Following,
     /// Sessions with a dead host of which a thread ends what they left running.
     pub(super) sweeping: BTreeSet<String>,
     /// Whether upkeep is under way, and when it last began, by the boot-time clock.
@@ -249,6 +252,10 @@ impl Driver {
                 if epoch == self.epoch {
                     self.sensed(*sensed);
                 }
+            }
+            Message::Grown => {
+                self.following.grown = true;
+                self.events.push_back(Event::Woke(Cause::Session));
             }
             Message::Swept(sessions, problems) => {
                 self.sweeping.retain(|session| !sessions.contains(session));

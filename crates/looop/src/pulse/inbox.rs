@@ -22,6 +22,8 @@ pub(crate) enum Message {
     Sensed(Box<Sensed>, u64),
     /// The files of agents were looked at for a look, and what was wrong with them.
     Metered(Box<Sensed>, u64, Option<String>),
+    /// A worker has used more than it may, as its files say.
+    Grown,
     /// What dead hosts of these sessions left running was ended, and what could not be.
     Swept(Vec<String>, Vec<String>),
     /// What is older than it has to be kept was removed. Says what went before its time, and what could not be removed.

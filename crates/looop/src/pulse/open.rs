@@ -14,6 +14,7 @@ use super::driver::Driver;
 use super::ear::Ear;
 use super::settings::Source;
 use super::signals::Signals;
+use super::workers::Following;
 use crate::clock;
 use crate::config::{Config, ConfigError, Env, Loaded, Sandbox};
 use crate::failure::{Failure, Result};
@@ -118,6 +119,7 @@ fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> R
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
         usages: Arc::new(Mutex::new(Usages::default())),
+        following: Following::default(),
         sweeping: std::collections::BTreeSet::new(),
         upkeep: (false, None),
         hosts: Vec::new(),

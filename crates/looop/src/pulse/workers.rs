@@ -1,11 +1,14 @@
 //! Carrying out the moves that touch workers. What takes a while is done in a thread of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
 use looop_core::engine::io::{Event, RequestId};
+use looop_core::ledger::state::WorkerRecord;
+use looop_core::meter::Micros;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan};
+use looop_core::purse;
 use looop_core::world::fleet::Fleet;
 use looop_core::world::observation::Scope;
 use looop_session::Launched;
@@ -14,10 +17,26 @@ use super::driver::Driver;
 use super::inbox::{Message, post};
 use crate::clock;
 use crate::failure::Result;
+use crate::hands::growth::{self, Follow};
 use crate::hands::sense::{Metering, Sensed};
 use crate::hands::worker::Found;
 use crate::hands::{fleet, labour, worker, worktree};
 use crate::threads;
+
+/// Workers whose files are watched as they grow.
+#[derive(Debug, Default)]
+pub(super) struct Following {
+    /// Whether one of them has passed its bound since they were last looked at.
+    pub(super) grown: bool,
+    sessions: BTreeSet<String>,
+}
+
+impl Following {
+    /// Whether a worker that runs is to be looked at now, and not with the next full look.
+    fn wants(&self, session: &str) -> bool {
+        self.grown || !self.sessions.contains(session)
+    }
+}
 
 impl Driver {
     /// Does what a worker move says; the outcome comes as a message.
@@ -95,15 +114,24 @@ impl Driver {
         if sessions.iter().all(is_known) {
             return Some(sensed);
         }
+        // Whoever looks at some looks at all: a file that is another's must not be taken for theirs.
+        let sessions = self.to_meter(Scope::Full, fleet);
+        let bounds = self.bounds(fleet);
+        self.following = Following { grown: false, sessions: sessions.iter().cloned().collect() };
         let (reader, config, usages) = (self.reader.clone(), self.config.clone(), self.usages.clone());
         let (sender, epoch, scope, fleet) = (self.ear.poster(), self.epoch, sensed.scope(), fleet.clone());
         let started = threads::start("meter", move || {
             let mut sensed = sensed;
-            let mut usages = usages.lock().unwrap_or_else(PoisonError::into_inner);
-            let (spends, problem) = match usages.look(&reader, &config, &fleet, &sessions) {
+            let looked = usages
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .look(&reader, &config, &fleet, &sessions);
+            let (spends, mut problem) = match looked {
                 Ok(spends) => (spends, None),
                 Err(failure) => (BTreeMap::new(), Some(failure.error)),
             };
+            let follow = Follow { reader, config, fleet: fleet.clone(), bounds };
+            problem = problem.or(growth::follow(&usages, follow, &sender).err().map(|failure| failure.error));
             let of_ended = sessions.into_iter().filter(|session| !fleet.lives(session)).collect();
             sensed.metered = Some(Metering { of_ended, spends });
             post(&sender, Message::Metered(Box::new(sensed), epoch, problem));
@@ -118,9 +146,18 @@ impl Driver {
     fn to_meter(&self, scope: Scope, fleet: &Fleet) -> Vec<String> {
         let open = self.engine.ledger().workers.iter().filter(|(session, record)| {
             let metered = !record.allowance.is_nothing() && !record.account.closed;
-            metered && (scope == Scope::Full || !fleet.lives(session))
+            metered && (scope == Scope::Full || !fleet.lives(session) || self.following.wants(session))
         });
         open.map(|(session, _)| session.clone()).collect()
+    }
+
+    /// What the files of each worker that runs may say at most, where that is bounded.
+    fn bounds(&self, fleet: &Fleet) -> BTreeMap<String, Micros> {
+        let open = self.engine.ledger().workers.iter().filter(|(session, record)| {
+            fleet.lives(session) && !record.account.closed && record.allowance.bound() > Micros::ZERO
+        });
+        let bound = |record: &WorkerRecord| purse::granted(record).saturating_sub(record.account.extra.usd);
+        open.map(|(session, record)| (session.clone(), bound(record))).collect()
     }
 
     /// Ends in the background what dead hosts left running. What cannot be ended is tried again at the next look.

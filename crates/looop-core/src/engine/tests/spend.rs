@@ -92,7 +92,7 @@ fn a_worker_that_passes_its_allowance_is_stopped_and_goes_on_when_the_person_say
     world.stands(&session, WorkerState::Alive);
     world.uses(&session, 400);
     assert_eq!((world.restrained(), world.doing()), ((vec![], vec![]), None));
-    world.uses(&session, 401);
+    world.uses(&session, 411);
     assert_eq!((world.restrained().0.len(), world.doing()), (1, Some("ask_human")), "and again");
     world.audit();
 }
@@ -190,6 +190,28 @@ fn a_stop_survives_a_crash_at_every_step_and_is_asked_about_once() {
     assert_eq!(world.restrained().1, [session], "it may go on still");
     let granted = world.logged(|entry| matches!(entry, Entry::Granted { .. }).then_some(()));
     assert_eq!(granted.len(), 1);
+    world.audit();
+}
+
+/// It had used more than two allowances when that was noticed.
+#[test]
+fn to_continue_adds_an_allowance_to_what_was_used() {
+    let (mut world, session, ask) = stopped();
+    world.limit(|limits| limits.daily_usd = Some(cents(2000)));
+    world.uses(&session, 550);
+    world.stands(&session, WorkerState::Paused);
+    world.answers(&ask, "continue");
+    world.beat();
+    assert_eq!(world.restrained().1, std::slice::from_ref(&session), "it goes on");
+    assert_eq!(world.doing(), None, "it is not asked again at once");
+    let record = &world.engine.ledger().workers[&session];
+    assert_eq!((purse::granted(record), purse::left(record)), (cents(750), cents(200)));
+    world.crash();
+    world.stands(&session, WorkerState::Alive);
+    world.uses(&session, 750);
+    assert_eq!((world.restrained().0, world.doing()), (vec![], None));
+    world.uses(&session, 751);
+    assert_eq!(world.restrained().0, [session], "and no further");
     world.audit();
 }
 

@@ -111,9 +111,9 @@ pub(super) fn spent(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
 }
 
 /// A worker may go on.
-pub(super) fn granted(ledger: &mut Ledger, session: &str, grants: u32) {
+pub(super) fn granted(ledger: &mut Ledger, session: &str, (grants, up_to): (u32, Option<Micros>)) {
     if let Some(record) = ledger.workers.get_mut(session) {
-        record.account.grants = grants;
+        (record.account.grants, record.account.up_to) = (grants, up_to);
         (record.account.ask, record.account.said, record.account.dismissed) = (None, None, None);
     }
 }

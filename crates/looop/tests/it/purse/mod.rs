@@ -2,5 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "what goes wrong fails the test")]
 
 mod desk;
+mod growth;
 mod schedules;
 mod stops;
