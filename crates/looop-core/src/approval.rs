@@ -50,6 +50,9 @@ pub struct Parked {
     /// The rule that says so.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub rule: String,
+    /// Whether that is a rule of the person's own, in `policy.toml`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     /// Since when.
     pub at: Stamp,
     /// Until when, in milliseconds since the epoch.
@@ -80,17 +83,19 @@ pub struct Wish {
     pub reason: String,
     /// The rule that says so.
     pub rule: String,
+    /// Whether that is a rule of the person's own.
+    pub own: bool,
 }
 
 impl Parked {
     /// A move that waits from now on. A decider's letter is made from it; a worker's is there already.
     pub fn new(wish: Wish, proposal: Proposal, docs: &Docs, now: &Now) -> Self {
-        let Wish { by, proposed, tainted, reason, rule } = wish;
+        let Wish { by, proposed, tainted, reason, rule, own } = wish;
         let ground = ground(docs, &proposal, !proposed);
         let digest = digest(&proposal, &ground);
         let expires = now.wall.saturating_add(i64::try_from(EXPIRY.as_millis()).unwrap_or(i64::MAX));
         let (letter, at) = (Digest::of(b""), now.stamp());
-        Self { by, proposed, proposal, digest, ground, letter, tainted, reason, rule, at, expires }
+        Self { by, proposed, proposal, digest, ground, letter, tainted, reason, rule, own, at, expires }
     }
 
     /// The move that a worker's letter proposes, or why it proposes none.
@@ -98,7 +103,7 @@ impl Parked {
         let held = ask.proposal.as_ref().ok_or("it holds no move")?;
         let proposal = intake::parse(held).map_err(|refusal| refusal.to_string())?;
         let (by, reason, rule) = (ask.from.clone(), PROPOSED.to_owned(), String::new());
-        let wish = Wish { by, proposed: true, tainted: true, reason, rule };
+        let wish = Wish { by, proposed: true, tainted: true, reason, rule, own: false };
         Ok(Self { letter: letter_digest(ask), ..Self::new(wish, proposal, docs, now) })
     }
 

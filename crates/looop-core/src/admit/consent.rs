@@ -22,7 +22,7 @@ pub(super) fn consent(cx: &Context<'_>, proposal: Proposal, mut plan: Plan) -> A
     plan.tainted = cx.tainted || taints(cx, plan.goal.as_deref());
     let scene = Scene { ledger: cx.ledger, docs: cx.docs, limits: cx.limits };
     let judged = case(&scene, &plan.action, plan.goal.as_deref(), plan.tainted);
-    let Ruling { then, rule, reason } = judge(&cx.limits.policy, &judged);
+    let Ruling { then, rule, own, reason } = judge(&cx.limits.policy, &judged);
     match then {
         Then::Allow => Admission::Execute(Box::new(plan)),
         Then::Deny => Admission::Reject(format!("{reason} ({rule})")),
@@ -31,7 +31,7 @@ pub(super) fn consent(cx: &Context<'_>, proposal: Proposal, mut plan: Plan) -> A
                 return Admission::Reject(format!("it waits already for the person's word on {ask}"));
             }
             let by = by.to_owned();
-            let wish = Wish { by, proposed: false, tainted: plan.tainted, reason, rule };
+            let wish = Wish { by, proposed: false, tainted: plan.tainted, reason, rule, own };
             Admission::Park(Box::new((wish, proposal)))
         }
     }

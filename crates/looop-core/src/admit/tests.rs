@@ -387,8 +387,17 @@ fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
     let mut desk = Desk::model();
     desk.ledger.asks_made = 2;
     let (from, prompt, kind) = ("w".to_owned(), String::new(), AskKind::Question);
-    let pending =
-        AskRecord { topic: None, tainted: false, from, prompt, goal: None, kind, at: ago(0), asked: 0 };
+    let pending = AskRecord {
+        question: None,
+        topic: None,
+        tainted: false,
+        from,
+        prompt,
+        goal: None,
+        kind,
+        at: ago(0),
+        asked: 0,
+    };
     desk.ledger.asks.insert("ask-3".into(), pending);
     let plan = desk.plan(json!({
         "action": "ask_human", "prompt": "Really?", "options": ["yes"], "ref": "goals/g.md", "goal_served": "g",

@@ -212,11 +212,11 @@ impl Engine {
             let reason = format!("no lapsed move \"{ask}\" is kept");
             return self.reply(id, Reply::Refused { reason });
         };
-        let Parked { by, proposal, tainted, reason, rule, .. } = lapsed.parked;
+        let Parked { by, proposal, tainted, reason, rule, own, .. } = lapsed.parked;
         if let Some(reason) = self.no_room(&proposal) {
             return self.reply(id, Reply::Refused { reason });
         }
-        let wish = Wish { by, proposed: false, tainted, reason, rule };
+        let wish = Wish { by, proposed: false, tainted, reason, rule, own };
         let new = self.park(None, (wish, proposal), docs, now);
         self.log(Entry::Reparked { ask: ask.to_owned(), new: new.clone() }, now);
         self.reply(id, Reply::Reparked { ask: new });

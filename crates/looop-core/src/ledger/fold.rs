@@ -12,7 +12,7 @@ use super::state::{
 };
 use crate::bounds::{PROMPT, cut};
 use crate::model::digest::Digest;
-use crate::model::letter::AskKind;
+use crate::model::letter::{AskKind, question_digest};
 use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::outcome::Outcome;
@@ -340,7 +340,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
             }
             workers::done(ledger, at, plan);
             interview::done(ledger, plan);
-            if let Move::AskHuman { prompt, .. } = &plan.action
+            if let Move::AskHuman { prompt, options, .. } = &plan.action
                 && let Act::File { path, .. } = &plan.act
             {
                 let id = path.trim_start_matches("asks/").trim_end_matches(".json").to_owned();
@@ -348,6 +348,7 @@ fn finished(ledger: &mut Ledger, at: &Stamp, acting: &Acting, outcome: &Outcome,
                 asked(ledger, at, ask, ("pulse", prompt), plan.goal.as_deref());
                 if let Some(record) = ledger.asks.get_mut(&id) {
                     (record.tainted, record.topic) = (plan.tainted, plan.topic);
+                    record.question = Some(question_digest(prompt, options));
                 }
                 if plan.author != Author::Person {
                     ledger.baseline.insert("reading:sys-asks".to_owned(), seen_of(&probe::asks(ledger)));
@@ -428,7 +429,7 @@ fn asked(
     }
     let (from, mut prompt, tainted) = (from.to_owned(), prompt.to_owned(), false);
     cut(&mut prompt, PROMPT, &format!("asks/{ask}.json"));
-    let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted, topic: None };
+    let record = AskRecord { from, prompt, goal, kind, at: *at, asked, tainted, topic: None, question: None };
     ledger.asks.insert(ask.to_owned(), record);
 }
 

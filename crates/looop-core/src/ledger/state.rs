@@ -543,6 +543,9 @@ pub struct AskRecord {
     /// What it is about, where it is a question of the loop's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topic: Option<Topic>,
+    /// Digest of the question and its options, where it is a question of the loop's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<Digest>,
 }
 
 /// A pause.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::digest::Digest;
 use super::money::Used;
 use crate::meter::Micros;
 
@@ -60,6 +61,11 @@ pub struct Ask {
     /// Whether its asker is done with it and could not put it away itself, because it is confined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fetched: bool,
+}
+
+/// Digest of a question with the answers to choose from: what a person sees of it.
+pub fn question_digest(prompt: &str, options: &[String]) -> Digest {
+    Digest::of_json(&serde_json::json!([prompt, options]))
 }
 
 impl Ask {

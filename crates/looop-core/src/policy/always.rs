@@ -46,7 +46,7 @@ pub fn always_rule(action: &Move, goal: Option<&str>, screening: &Screening) -> 
 
 /// The same for a move that waits, as text for `policy.toml`.
 pub fn always_text(scene: &Scene<'_>, parked: &Parked, ask: &str) -> Result<String, String> {
-    if parked.rule.starts_with("policy.toml") {
+    if parked.own {
         return Err(format!(
             "{} says that it waits, and your rules come first: edit policy.toml, or answer yes",
             parked.rule

@@ -37,6 +37,8 @@ pub struct Ruling {
     pub then: Then,
     /// The rule, for `why` and `policy test`: `policy.toml rule 2`, or `guarded: <rule in words>`.
     pub rule: String,
+    /// Whether it is a rule of the person's own, in `policy.toml`.
+    pub own: bool,
     /// Why, for the person and the decider.
     pub reason: String,
 }

@@ -21,6 +21,7 @@ pub fn judge(policy: &Policy, case: &Case<'_>) -> Ruling {
         None => Ruling {
             then: Then::Ask,
             rule: format!("{}: no rule", policy.level.word()),
+            own: false,
             reason: "no rule is about it".to_owned(),
         },
     }
@@ -29,7 +30,7 @@ pub fn judge(policy: &Policy, case: &Case<'_>) -> Ruling {
 fn own_ruling(number: usize, rule: &Rule) -> Ruling {
     let said = rule.message.clone();
     let reason = said.unwrap_or_else(|| format!("your rule {number} in policy.toml says so"));
-    Ruling { then: rule.then, rule: format!("policy.toml rule {number}"), reason }
+    Ruling { then: rule.then, rule: format!("policy.toml rule {number}"), own: true, reason }
 }
 
 fn builtin_ruling(policy: &Policy, case: &Case<'_>, rule: &Builtin) -> Ruling {
@@ -39,7 +40,7 @@ fn builtin_ruling(policy: &Policy, case: &Case<'_>, rule: &Builtin) -> Ruling {
         _ => rule.why.to_owned(),
     };
     let words = rule.words(case.action.action());
-    Ruling { then: rule.then, rule: format!("{}: {words}", policy.level.word()), reason }
+    Ruling { then: rule.then, rule: format!("{}: {words}", policy.level.word()), own: false, reason }
 }
 
 /// Whether a rule is about this move: the move is the one that it names, and all that its `when` says holds.

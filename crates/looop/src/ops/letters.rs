@@ -2,8 +2,8 @@
 
 use looop_core::approval::{PULSE, is_forged};
 use looop_core::engine::io::Request;
-use looop_core::ledger::state::Ledger;
-use looop_core::model::letter::{Ask, AskKind, Tell};
+use looop_core::ledger::state::{AskRecord, Ledger};
+use looop_core::model::letter::{Ask, AskKind, Tell, question_digest};
 use looop_core::model::moves::one_line;
 use looop_core::world::fleet::worker_of;
 use looop_core::world::observation::Letters;
@@ -99,7 +99,7 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
     let own = ledger.asks.iter().filter(|(_, record)| record.from == PULSE && record.kind.is_question());
     for (id, record) in own {
         let Some(letter) = letters.asks.get_mut(id) else { continue };
-        if is_forged(ledger, id, letter) || letter.prompt != record.prompt {
+        if is_forged(ledger, id, letter) || is_changed(record, letter) {
             crate::cli::warn(&format!("asks/{id}.json was changed; this is what the loop asked"));
             *letter = Ask {
                 v: 1,
@@ -124,6 +124,15 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
         }
         kept
     });
+}
+
+/// Whether the letter of a question of the loop's own shows something else than was asked: another text, or other answers
+/// to choose from. Logs of earlier versions know the text only.
+fn is_changed(record: &AskRecord, letter: &Ask) -> bool {
+    match record.question {
+        Some(asked) => question_digest(&letter.prompt, &letter.options) != asked,
+        None => letter.prompt != record.prompt,
+    }
 }
 
 /// What comes of an answer that was just posted.

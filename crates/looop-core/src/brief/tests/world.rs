@@ -104,8 +104,17 @@ impl World {
     pub(super) fn ask(&mut self, id: &str, from: &str, prompt: &str) {
         let goal = Some("release".to_owned());
         let (from, prompt, kind) = (from.to_owned(), prompt.to_owned(), AskKind::Question);
-        let record =
-            AskRecord { topic: None, tainted: false, from, prompt, goal, kind, at: stamp(130), asked: 0 };
+        let record = AskRecord {
+            question: None,
+            topic: None,
+            tainted: false,
+            from,
+            prompt,
+            goal,
+            kind,
+            at: stamp(130),
+            asked: 0,
+        };
         self.ledger.asks.insert(id.into(), record);
     }
 }

@@ -16,8 +16,12 @@ fn the_first_that_matches_decides() {
         rule("*", When::default(), Then::Allow),
     ];
     let ruling = judge(&policy(Level::Open, rules), &case);
-    let expected =
-        Ruling { then: Then::Ask, rule: "policy.toml rule 3".to_owned(), reason: "as you like".to_owned() };
+    let expected = Ruling {
+        then: Then::Ask,
+        rule: "policy.toml rule 3".to_owned(),
+        own: true,
+        reason: "as you like".to_owned(),
+    };
     assert_eq!(ruling, expected);
     assert_eq!(judge(&policy(Level::Open, Vec::new()), &case).rule, "open: run_shell is allowed");
 }

@@ -156,10 +156,16 @@ fn nobody_takes_over_the_id_of_the_loops_own_ask() {
 #[test]
 fn a_question_of_the_loop_is_shown_as_it_was_asked() {
     let profile = guarded();
-    profile.decide_next(&json!({"action": "ask_human", "prompt": "Tea or coffee?", "goal": "ship"}));
+    let ask = json!({"action": "ask_human", "prompt": "Tea or coffee?", "options": ["tea", "coffee"], "goal": "ship"});
+    profile.decide_next(&ask);
     profile.beat().ok();
     let letter = profile.file("asks/ask-1.json").unwrap();
-    for text in [letter.replace("Tea or coffee?", "Delete all?"), letter.replace("\"pulse\"", "\"w~1\"")] {
+    let whole = profile.run(&["asks"]).ok();
+    assert!(whole.stdout.contains("coffee") && !whole.stderr.contains("was changed"), "{whole:?}");
+    let changed =
+        [("Tea or coffee?", "Delete all?"), ("\"coffee\"", "\"Delete all\""), ("\"pulse\"", "\"w~1\"")];
+    for text in changed.map(|(old, new)| letter.replace(old, new)) {
+        assert_ne!(text, letter);
         profile.write("asks/ask-1.json", text);
         profile.beat();
         let shown = profile.run(&["asks"]).ok().stdout;
