@@ -1,4 +1,4 @@
-//! A host of version 1, recorded, and driven by the client of today.
+//! Hosts of earlier versions, driven by the client of today.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
@@ -7,8 +7,11 @@ use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use crate::support::Ground;
+use crate::talk::Follower;
 use looop_session::client::{Follow, View};
+use looop_session::kernel::Delivery;
 use looop_session::{Client, ClientError, Size, Standing, Transcript, host};
+use serde_json::Value;
 
 const RECORDING: &str = include_str!("fixtures/host_v1.txt");
 const SPEC: &str = r#"{"mark":"00000000000000000000000000000000","v":1,"argv":["/bin/sh","-c","echo started; exec sleep 1000"],"cwd":"/","env":[],"deadline_ms":null,"output_keep":65536,"spare":[]}"#;
@@ -114,4 +117,54 @@ fn it_is_not_driven_and_says_so_and_its_log_is_read() {
 fn read(folder: &Path) -> String {
     let mut transcript = Transcript::open(folder).unwrap().unwrap();
     String::from_utf8(transcript.span(0, u64::MAX).unwrap().1).unwrap()
+}
+
+/// A host as it was before it looked for the echo itself: the one of today, seen through a call that leaves that word out.
+fn without_echo(folder: &Path) -> JoinHandle<Vec<Value>> {
+    let real = folder.join("real");
+    fs::rename(folder.join("sock"), &real).unwrap();
+    let listener = UnixListener::bind(folder.join("sock")).unwrap();
+    std::thread::spawn(move || {
+        let caller = listener.accept().unwrap().0;
+        let mut host = BufReader::new(UnixStream::connect(&real).unwrap());
+        let mut heard = Vec::new();
+        for line in BufReader::new(&caller).lines().map_while(Result::ok) {
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let submits = request["do"] == "send" && request["submit"] == true;
+            assert!(!submits, "it would press Enter whatever the screen shows: {line}");
+            heard.push(request["do"].clone());
+            writeln!(host.get_mut(), "{line}").unwrap();
+            let mut reply = String::new();
+            host.read_line(&mut reply).unwrap();
+            let mut reply: Value = serde_json::from_str(&reply).unwrap();
+            reply.as_object_mut().unwrap().remove("echo");
+            writeln!(&caller, "{reply}").unwrap();
+        }
+        heard
+    })
+}
+
+#[test]
+fn through_one_that_does_not_look_for_the_echo_the_client_does() {
+    let menu = "stty -echo -icanon min 1; printf '\\033[?2004h\\033[?25l> 1. Yes\\r\\n  2. No ready'; exec sleep 1000";
+    let lines = "echo ready; while read -r line; do echo \"<$line>\"; done";
+    for (body, delivery, enters) in [(lines, Delivery::Unseen, 1), (menu, Delivery::NotTyped, 0)] {
+        let ground = Ground::new();
+        let (folder, launched) = ground.terminal(body);
+        let mut follower = Follower::of(&folder);
+        follower.until("ready");
+        let old = without_echo(&folder);
+        let mut client = Client::connect(&folder).unwrap();
+        assert!(!client.hello().echo);
+        assert_eq!(client.send(Some("a"), "NO, do not", true).unwrap().delivery, delivery);
+        drop(client);
+        let heard = old.join().unwrap();
+        assert_eq!(heard.iter().filter(|said| **said == "key").count(), enters, "{heard:?}");
+        if enters == 1 {
+            follower.until("<NO, do not>");
+        }
+        fs::rename(folder.join("real"), folder.join("sock")).unwrap();
+        host::end(&folder).unwrap();
+        launched.wait().unwrap();
+    }
 }

@@ -8,7 +8,10 @@ use super::{body, print};
 use crate::failure::Result;
 use crate::ops::{Place, letters};
 
-/// Tell a running worker something; it hears it between two steps
+/// Tell a running worker something; it hears it when it next calls told or ask
+///
+/// Nothing is typed into its terminal, so that work under way is not interrupted. A worker that stands idle and does not
+/// call told does not hear it: `looop send` types a text now.
 #[derive(Args, Debug)]
 pub(super) struct Tell {
     /// Which worker
@@ -21,6 +24,7 @@ impl Tell {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let tell = letters::tell(place, &self.worker, &body::body(&self.message, "message")?)?;
         print::out(&format!("told {}", tell.to));
+        print::say(&format!("it hears it when it next calls told or ask; looop send {} types now", tell.to));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -330,7 +330,9 @@ fn a_tell_is_for_the_session_that_lives_now() {
     profile.run(&["tell", "w", "hello"]).fails(1, "worker \"w\" is not running");
     profile.run(&["tell", "w~1", "hello"]).fails(1, "worker \"w~1\" is not running");
     let first = alive(&profile, "w~1");
-    assert_eq!(profile.run(&["tell", "w", "--", "--look", "at this"]).ok().stdout, "told w~1\n");
+    let told = profile.run(&["tell", "w", "--", "--look", "at this"]).ok();
+    assert_eq!(told.stdout, "told w~1\n");
+    assert!(told.stderr.contains("it hears it when it next calls told or ask"), "{}", told.stderr);
     profile.run(&["tell", "w", "-"]).fails(1, "the message is empty");
     profile.run(&["tell", "w", &"x".repeat(65 << 10)]).fails(1, "the message has");
     drop(first);

@@ -26,8 +26,8 @@ pub(crate) struct Agent {
     /// What it asks for when it starts in a terminal, whatever its settings; it does without.
     pub(crate) habits: &'static [&'static str],
     /// Files in its home folder, and variables.
-    files: fn(&Settings) -> Vec<(&'static str, String)>,
-    env: fn(&Settings) -> Vec<(&'static str, String)>,
+    pub(crate) files: fn(&Settings) -> Vec<(&'static str, String)>,
+    pub(crate) env: fn(&Settings) -> Vec<(&'static str, String)>,
 }
 
 /// What the files and variables depend on.

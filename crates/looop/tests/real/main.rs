@@ -6,6 +6,7 @@
 
 mod agents;
 mod apart;
+mod asks;
 mod contained;
 mod crews;
 mod decides;
