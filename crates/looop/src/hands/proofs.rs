@@ -24,6 +24,8 @@ pub(crate) struct Unproven {
     pub(crate) rights: Rights,
     /// Whether it works in a copy of a repository.
     pub(crate) in_copy: bool,
+    /// Whether all that is in the copy is known to be committed.
+    pub(crate) gathered: bool,
 }
 
 impl Pass {
@@ -34,10 +36,13 @@ impl Pass {
         let most = usize::try_from(rounds).unwrap_or(1).saturating_mul(environ::parallel());
         let fleet = &self.seen.docs.fleet;
         let ended = unproven.iter().filter(|one| !fleet.lives(&one.session));
-        for Unproven { session, command, rights, in_copy } in ended.take(most) {
+        for Unproven { session, command, rights, in_copy, gathered } in ended.take(most) {
             if *in_copy && !worktree::path(reader, session).is_dir() {
                 self.seen.proofs.insert(session.clone(), not_run("its copy is gone".to_owned()));
                 continue;
+            }
+            if *gathered {
+                self.gathered.insert(session.clone());
             }
             let cwd = workplace::of(reader, session);
             let job = check_job(command, reader.root(), config);
@@ -64,14 +69,20 @@ impl Pass {
                 self.tasks.remove(at);
                 self.jobs.remove(at);
             }
+            if work.problem.is_none() {
+                self.gathered.insert(session.clone());
+            }
             self.seen.works.insert(session, work);
         }
     }
 
-    /// Puts the copies back in which a proof was run. One that cannot be is shown as it is.
+    /// Puts the copies back in which a proof was run. Where something of the worker's may not be committed nothing is
+    /// touched; one that cannot be put back is shown as it is.
     pub(super) fn restore_copies(&self, reader: &Reader, config: &Config) {
         for task in &self.tasks {
-            if let Task::Proof(session) = task {
+            if let Task::Proof(session) = task
+                && self.gathered.contains(session)
+            {
                 drop(works::restore(reader, config, session));
             }
         }

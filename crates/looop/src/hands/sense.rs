@@ -80,6 +80,8 @@ pub(crate) struct Pass {
     copies: bool,
     /// Ended sessions whose copies are to be looked at, with the goal that each serves.
     pub(super) unseen: Vec<(String, String)>,
+    /// Sessions whose copies have nothing that is not committed, apart from what a proof leaves.
+    pub(super) gathered: BTreeSet<String>,
     now: Now,
 }
 
@@ -125,7 +127,8 @@ impl Pass {
         let copies = outputs::is_pending(reader.root());
         let unseen = open.unseen.iter().filter(|(session, _)| !open.early && !seen.docs.fleet.lives(session));
         let unseen = unseen.cloned().collect();
-        let mut pass = Self { seen, tasks: Vec::new(), jobs: Vec::new(), copies, unseen, now };
+        let (tasks, jobs, gathered) = (Vec::new(), Vec::new(), BTreeSet::new());
+        let mut pass = Self { seen, tasks, jobs, copies, unseen, gathered, now };
         if open.early {
             return Ok(pass);
         }

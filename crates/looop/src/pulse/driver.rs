@@ -326,8 +326,11 @@ impl Driver {
         let rights = |session: &str| ledger.workers.get(session).map(|record| record.rights.clone());
         let unproven = self.engine.unproven().into_iter().map(|(session, command)| {
             let rights = rights(&session).unwrap_or_default();
-            let in_copy = ledger.workers.get(&session).is_some_and(|record| record.repo.is_some());
-            Unproven { session, command, rights, in_copy }
+            let record = ledger.workers.get(&session);
+            let in_copy = record.is_some_and(|record| record.repo.is_some());
+            let work = record.and_then(|record| record.work.as_ref());
+            let gathered = work.is_some_and(|work| work.problem.is_none());
+            Unproven { session, command, rights, in_copy, gathered }
         });
         let goal = |session: &String| ledger.workers.get(session).and_then(|record| record.goal.clone());
         let unseen = self.engine.unseen().into_iter().map(|session| {

@@ -225,6 +225,23 @@ fn what_the_proof_leaves_in_the_copy_is_no_work() {
     assert_eq!(std::fs::read_to_string(shop.repo.join("file")).unwrap(), "one\n");
 }
 
+/// What cannot be committed is not lost to the proof that follows.
+#[test]
+fn work_that_cannot_be_committed_stays_and_is_said() {
+    let locks = "touch \"$(git rev-parse --absolute-git-dir)/index.lock\"";
+    let shop = Shop::new(DONE, &format!("{LEAVES}; {locks}"));
+    shop.serve("done~1");
+    let problem = shop.open()[0]["problem"].as_str().unwrap().to_owned();
+    assert!(problem.contains("cannot be looked at") && problem.contains("index.lock"), "{problem}");
+    let copy = shop.yard.profile.data().join("work/done~1");
+    assert_eq!(std::fs::read_to_string(copy.join("done.txt")).unwrap(), "hello\n");
+    shop.run(&["merge", "done"]).fails(1, "index.lock");
+    let own = git(&copy, &["rev-parse", "--absolute-git-dir"]);
+    std::fs::remove_file(Path::new(&own).join("index.lock")).unwrap();
+    shop.run(&["merge", "done"]).ok();
+    assert_eq!(std::fs::read_to_string(shop.repo.join("done.txt")).unwrap(), "hello\n");
+}
+
 #[test]
 fn a_merge_that_is_not_possible_says_why_and_changes_nothing() {
     let shop = Shop::new(DONE, "echo two > file; echo hello > done.txt; git add .; git commit -q -m two");
