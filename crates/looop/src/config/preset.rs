@@ -25,7 +25,7 @@ pub struct RunnerPreset {
 pub const PRESETS: &[RunnerPreset] = &[
     RunnerPreset {
         name: "claude",
-        tick: "claude -p ${ANTHROPIC_API_KEY:+--bare} --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
+        tick: "CLAUDE_CODE_MAX_RETRIES=${CLAUDE_CODE_MAX_RETRIES:-2} claude -p ${ANTHROPIC_API_KEY:+--bare} --tools '' --no-session-persistence --max-budget-usd {{budget_usd}} \
                --system-prompt 'Decide.' --json-schema \"$(<{{schema_file}})\" --output-format stream-json \
                --include-partial-messages --verbose",
         // IS_DEMO skips all dialogs of a first start. In a home where nobody has set claude up there is nobody who allowed

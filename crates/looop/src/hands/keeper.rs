@@ -4,6 +4,7 @@ use looop_core::meter::session_file::Agent;
 use serde_json::Value;
 
 use super::decider::{HARMLESS, programs};
+use crate::config::PRESETS;
 
 /// Words of a command that lead an agent's files elsewhere, or stop it from keeping any.
 const ELSEWHERE: [&str; 6] =
@@ -14,13 +15,26 @@ const ELSEWHERE: [&str; 6] =
 pub(super) fn agent_of(spec: &Value) -> Option<Agent> {
     let confined = spec.pointer("/notes/confined").is_some();
     let command = spec.get("argv")?.as_array()?.last()?.as_str().filter(|_| !confined)?;
+    if let Some(preset) = PRESETS.iter().find(|preset| is_filled(preset.interactive, command)) {
+        return named(preset.name);
+    }
     if ELSEWHERE.iter().any(|word| command.contains(word)) {
         return None;
     }
     let programs = programs(command)?;
     let mut rest = programs.iter().filter(|program| !HARMLESS.contains(&program.as_str()));
     let (Some(program), None) = (rest.next(), rest.next()) else { return None };
-    match program.rsplit('/').next().unwrap_or_default() {
+    named(program.rsplit('/').next().unwrap_or_default())
+}
+
+/// Whether a command is this template with a file in its place.
+fn is_filled(template: &str, command: &str) -> bool {
+    let Some((before, after)) = template.split_once("{{prompt_file}}") else { return false };
+    command.len() >= before.len() + after.len() && command.starts_with(before) && command.ends_with(after)
+}
+
+fn named(program: &str) -> Option<Agent> {
+    match program {
         "claude" => Some(Agent::Claude),
         "codex" => Some(Agent::Codex),
         "pi" => Some(Agent::Pi),
@@ -52,6 +66,10 @@ mod tests {
         ];
         for (command, expected) in table {
             assert_eq!(of(command), expected, "{command}");
+        }
+        for preset in PRESETS {
+            let command = preset.interactive.replace("{{prompt_file}}", "'/x/prompt.md'");
+            assert_eq!(of(&command), named(preset.name), "{command}");
         }
         let confined = json!({ "argv": ["bwrap", "pi @x"], "notes": { "confined": "bwrap" } });
         assert_eq!(agent_of(&confined), None);

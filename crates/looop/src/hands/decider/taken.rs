@@ -63,9 +63,39 @@ pub(super) fn found(text: &str) -> Found {
     }
 }
 
+/// Words of a line that says why a program failed.
+const WHY: [&str; 14] = [
+    "error",
+    "no api key",
+    "api key",
+    "auth method",
+    "not found",
+    "unknown option",
+    "unexpected argument",
+    "unrecognized",
+    "denied",
+    "refused",
+    "failed",
+    "log in",
+    "sign in",
+    "update",
+];
+
+/// The line of a program's standard error that says why it failed: the first that reads so, else the last one. What
+/// follows it is where in the program that was, or what to read about it; warnings are about something else.
+fn telling(stderr: &str) -> &str {
+    let is_one = |line: &&str| {
+        let line = line.trim_start().to_lowercase();
+        let aside = line.starts_with("warning") || line.starts_with("at ") || line.starts_with("npm ");
+        !aside && WHY.iter().any(|word| line.contains(word))
+    };
+    let last = || stderr.lines().rfind(|line| !line.trim().is_empty());
+    stderr.lines().find(is_one).or_else(last).unwrap_or_default()
+}
+
 pub(super) fn no_decision(output: &str, done: &Done) -> Failed {
     let stderr = String::from_utf8_lossy(&done.stderr);
-    let said = stream::error(output).unwrap_or_else(|| one_line(stderr.lines().last().unwrap_or(""), 300));
+    let said = stream::error(output).unwrap_or_else(|| one_line(telling(&stderr), 300));
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     match &done.ended {
         Ended::Exited(0) => {
@@ -75,6 +105,29 @@ pub(super) fn no_decision(output: &str, done: &Done) -> Failed {
         Ended::Signalled(signal) => Failed::runner(format!("the runner was ended by signal {signal}{said}")),
         Ended::Killed | Ended::TimedOut | Ended::Spawn(_) => {
             Failed::runner(format!("the runner was ended{said}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_that_says_why_is_quoted_and_not_the_last_one() {
+        let table = [
+            ("", ""),
+            ("one\ntwo\n\n", "two"),
+            (
+                "No API key found for the selected model.\n\nUse /login to log into a provider. See:\n  /docs/models.md\n",
+                "No API key found for the selected model.",
+            ),
+            ("WARNING: no color, error\nunknown option '--bare'\nusage: x", "unknown option '--bare'"),
+            ("Error: fetch failed\n    at file.js:1:2\n    at error.js:3", "Error: fetch failed"),
+            ("bash: no-such: command not found", "bash: no-such: command not found"),
+        ];
+        for (stderr, expected) in table {
+            assert_eq!(telling(stderr), expected, "{stderr}");
         }
     }
 }
