@@ -6,7 +6,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::support::Ground;
+use crate::support::{Ground, await_death};
 use looop_session::client::{Attached, Flow, Follow, Frame, News, View, last_screen};
 use looop_session::kernel::Delivery;
 use looop_session::{Client, ClientError, Ended, Launched, Receipt, Size, Standing, Transcript, host};
@@ -312,9 +312,8 @@ fn what_a_lost_session_printed_and_showed_is_there() {
     );
     host::end(&folder).unwrap();
     ground.await_nobody();
-    while !launched.try_reap().unwrap() {
-        std::thread::yield_now();
-    }
+    assert!(await_death(host.as_raw_nonzero().get()));
+    assert!(launched.try_reap().unwrap());
 }
 
 trait ConcatText {

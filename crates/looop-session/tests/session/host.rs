@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::support::{Ground, await_death, image};
+use crate::support::{Ground, await_death, image, until};
 use looop_session::{Ended, Fence, HostError, Receipt, Standing, host};
 
 fn receipt(standing: Standing) -> Receipt {
@@ -196,10 +196,10 @@ fn output_can_be_read_while_it_runs() {
     let ground = Ground::new();
     ground.fifo("go");
     let (folder, launched) = ground.launch("s", &ground.spec("echo early; read _ < go; echo late"));
-    // The file follows the output within a moment; there is no event for that to wait for but the file itself.
-    while !folder.join("output.log").exists() || text(&folder) != "early\n" {
-        std::thread::yield_now();
-    }
+    // The file follows the output within a moment.
+    until(&folder, "the early output", || {
+        (folder.join("output.log").exists() && text(&folder) == "early\n").then_some(())
+    });
     fs::write(ground.at("go"), "\n").unwrap();
     launched.wait().unwrap();
     assert_eq!(text(&folder), "early\nlate\n");

@@ -8,8 +8,8 @@ use std::path::Path;
 use looop_session::{Ended, Kill, Receipt, Standing, host};
 use rustix::process::Signal;
 
-use crate::support::{Ground, await_death, is_alive};
-use crate::torture_ground::{Chamber, Neighbour, Neighbours, is_stopped, kill_host, mark, signal};
+use crate::support::{Ground, await_death, await_stopped, is_stopped, until};
+use crate::torture_ground::{Chamber, Neighbour, Neighbours, kill_host, mark, signal};
 
 fn ended(kill: Kill) -> Receipt {
     let standing = kill.standing();
@@ -19,13 +19,11 @@ fn ended(kill: Kill) -> Receipt {
 
 /// The number of the session's child, once the host has written it down.
 fn child(folder: &Path) -> i32 {
-    loop {
+    until(folder, "the number of the child", || {
         let text = fs::read_to_string(folder.join("lock")).unwrap();
-        match text.strip_prefix("child ").and_then(|rest| rest.strip_suffix('\n')) {
-            Some(number) => return number.parse().unwrap(),
-            None => std::thread::yield_now(),
-        }
-    }
+        let number = text.strip_prefix("child ")?.strip_suffix('\n')?;
+        Some(number.parse().unwrap())
+    })
 }
 
 #[test]
@@ -90,9 +88,7 @@ fn a_stopped_child_is_continued_before_it_is_ended() {
     let chamber = Chamber::new();
     let body = "trap 'echo clean >> said; exit 0' TERM; trap '' HUP; echo > go; kill -STOP $$; while :; do sleep 0.02; done";
     let (folder, launched) = chamber.launch(&chamber.spec(body));
-    while !is_stopped(child(&folder)) {
-        std::thread::yield_now();
-    }
+    await_stopped(child(&folder), true);
     assert!(host::kill(&folder).unwrap().killed());
     launched.wait().unwrap();
     assert_eq!(chamber.ground.read("said"), "clean\n");
@@ -181,9 +177,7 @@ fn a_stopped_stranger_with_the_number_of_the_host_stays_stopped() {
     let pid = stranger.pid();
     fs::write(folder.join("started"), format!("host {pid}\n")).unwrap();
     signal(pid, Signal::STOP);
-    while !is_stopped(pid) {
-        std::thread::yield_now();
-    }
+    await_stopped(pid, true);
     assert!(host::kill(&folder).unwrap().killed());
     launched.wait().unwrap();
     assert!(is_stopped(pid));
@@ -224,11 +218,11 @@ fn say(folder: &Path, what: &str) -> serde_json::Value {
 }
 
 /// Waits until of these exactly those are stopped.
-fn await_stopped(pids: &[i32], stopped: &[bool]) {
-    while pids.iter().map(|pid| is_stopped(*pid)).ne(stopped.iter().copied()) {
-        assert!(pids.iter().all(|pid| is_alive(*pid)), "somebody died instead");
-        std::thread::yield_now();
+fn await_exactly(pids: &[i32], stopped: &[bool]) {
+    for (pid, stopped) in pids.iter().zip(stopped) {
+        await_stopped(*pid, *stopped);
     }
+    assert!(pids.iter().map(|pid| is_stopped(*pid)).eq(stopped.iter().copied()));
 }
 
 #[test]
@@ -240,12 +234,12 @@ fn a_pause_stops_all_and_wakes_only_whom_it_stopped() {
     let mut pids: Vec<i32> = chamber.ground.read("pids").lines().map(|line| line.parse().unwrap()).collect();
     pids.push(child(&folder));
     let neighbours = Neighbours::of(&folder);
-    await_stopped(&pids, &[false, true, false, false]);
+    await_exactly(&pids, &[false, true, false, false]);
     for _ in 0..3 {
         assert_eq!(say(&folder, "pause")["ok"], true);
-        await_stopped(&pids, &[true; 4]);
+        await_exactly(&pids, &[true; 4]);
         assert_eq!(say(&folder, "go_on")["ok"], true);
-        await_stopped(&pids, &[false, true, false, false]);
+        await_exactly(&pids, &[false, true, false, false]);
     }
     assert_eq!(say(&folder, "pause")["ok"], true);
     neighbours.check("a pause");

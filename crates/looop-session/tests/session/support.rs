@@ -4,12 +4,18 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use looop_session::{Batch, Done, Job, Launched, Order, Spec, host};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
+
+/// After this long something hangs for good, on the slowest machine, and the test fails instead of hanging with it.
+const HANGS: Duration = Duration::from_mins(5);
+/// How often one looks although nothing was heard: not everything has an event.
+const LOOK_AGAIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
 /// The binary that answers `_host` and `_batch`.
 pub(crate) fn image() -> PathBuf {
@@ -151,6 +157,42 @@ pub(crate) fn is_alive(pid: i32) -> bool {
     };
     let state = stat.rsplit(')').next().and_then(|rest| rest.trim_start().chars().next());
     !matches!(state, None | Some('Z' | 'X'))
+}
+
+/// Waits until something can be had, which is looked for whenever a file in the folder changes.
+#[track_caller]
+pub(crate) fn until<T>(folder: &Path, what: &str, mut is: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).unwrap();
+    let changes = WatchFlags::CREATE | WatchFlags::MODIFY | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+    inotify::add_watch(&events, folder, changes).unwrap();
+    loop {
+        if let Some(found) = is() {
+            return found;
+        }
+        assert!(begun.elapsed() < HANGS, "{what} never happened");
+        poll(&mut [PollFd::new(&events, PollFlags::IN)], Some(&LOOK_AGAIN)).unwrap();
+        while rustix::io::read(&events, &mut [0_u8; 4096]).is_ok_and(|count| count > 0) {}
+    }
+}
+
+/// Waits until a process is stopped, or no longer is. Only its parent is told of that, so that it is looked at; its death
+/// is heard, and fails the test.
+#[track_caller]
+pub(crate) fn await_stopped(pid: i32, stopped: bool) {
+    let begun = Instant::now();
+    let fd = pidfd_open(Pid::from_raw(pid).unwrap(), PidfdFlags::empty()).unwrap();
+    while is_stopped(pid) != stopped {
+        assert!(begun.elapsed() < HANGS, "{pid} stopped: {stopped} never happened");
+        let dead = poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&LOOK_AGAIN)).unwrap() == 1;
+        assert!(!dead, "{pid} died instead");
+    }
+}
+
+/// Whether a process is stopped.
+pub(crate) fn is_stopped(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['T', 't']))
 }
 
 /// Waits five minutes at most for the death of a process.

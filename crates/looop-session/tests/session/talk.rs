@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::support::Ground;
+use crate::support::{Ground, until};
 use looop_session::{Launched, Size, Spec};
 use serde_json::{Value, json};
 
@@ -34,13 +34,8 @@ impl Call {
     pub(crate) fn to(folder: &Path) -> Self {
         let inside = fs::File::open(folder).unwrap();
         let path = format!("/proc/self/fd/{}/sock", std::os::fd::AsRawFd::as_raw_fd(&inside));
-        let stream = loop {
-            match UnixStream::connect(&path) {
-                Ok(stream) => break stream,
-                // It is being launched.
-                Err(_) => std::thread::yield_now(),
-            }
-        };
+        // It may be being launched.
+        let stream = until(folder, "a host that listens", || UnixStream::connect(&path).ok());
         stream.set_read_timeout(Some(LONG)).unwrap();
         Self(BufReader::new(stream))
     }

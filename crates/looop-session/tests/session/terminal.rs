@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Ground, await_death};
+use crate::support::{Ground, await_death, await_stopped};
 use crate::talk::{Call, Follower, ask, screen, text, transcript};
 use looop_session::{Ended, Receipt, Size, Spec, Standing, host};
 use serde_json::{Value, json};
@@ -241,12 +241,6 @@ fn the_old_words_are_still_understood() {
     assert_eq!(receipt(launched.wait().unwrap()).ended, Ended::Killed);
 }
 
-/// The kernel's letter for what a process is doing.
-fn state(pid: i32) -> Option<char> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    stat.rsplit(')').next().unwrap().trim_start().chars().next()
-}
-
 #[test]
 fn a_pause_stops_all_of_it_and_the_end_does_not_wait() {
     let ground = Ground::new();
@@ -260,9 +254,7 @@ fn a_pause_stops_all_of_it_and_the_end_does_not_wait() {
         assert_eq!(stopped.len(), 3, "{stopped:?}");
         for (pid, _) in stopped {
             // A signal takes a moment to arrive.
-            while state(pid) != Some('T') {
-                std::thread::yield_now();
-            }
+            await_stopped(pid, true);
         }
         let send = json!({"v": 2, "do": "send", "text": format!("line {round}"), "submit": true});
         assert_eq!(ask(&folder, &send)["ok"], json!(false));

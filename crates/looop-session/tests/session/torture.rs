@@ -1,6 +1,6 @@
 //! Nothing a child started survives it: however it was started, and however the child ended.
 
-use crate::support::{Ground, Stranger, await_death, growing, image, is_alive, run_all};
+use crate::support::{Ground, Stranger, await_death, growing, image, is_alive, run_all, until};
 use std::fs;
 use std::path::Path;
 
@@ -241,9 +241,7 @@ fn await_control_group(folder: &Path, ground: &Ground) {
         let mut alive = named.lines().filter(|pid| is_alive(pid.parse().unwrap()));
         !inside.is_empty() && alive.all(|pid| inside.lines().any(|line| line == pid))
     };
-    while !settled() {
-        std::thread::yield_now();
-    }
+    until(folder, "a control group with all of them", || settled().then_some(()));
 }
 
 /// Whether a session that lives for a while gets a control group here: one that does not has none after a second.

@@ -12,7 +12,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-use crate::support::{Ground, await_death, is_alive};
+use crate::support::{Ground, await_death, is_alive, is_stopped};
 
 /// How often each torture is done; `LOOOP_TORTURE` says otherwise.
 pub(crate) fn rounds() -> u32 {
@@ -218,12 +218,6 @@ pub(crate) fn mark(folder: &Path) -> String {
     let text = fs::read(folder.join("spec.json")).unwrap();
     let spec: serde_json::Value = serde_json::from_slice(&text).unwrap();
     spec["mark"].as_str().unwrap().to_owned()
-}
-
-/// Whether a process is stopped.
-pub(crate) fn is_stopped(pid: i32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(") ").next().is_some_and(|rest| rest.starts_with(['T', 't']))
 }
 
 /// Ends a host as nothing else does, and waits until it is gone.
