@@ -225,6 +225,14 @@ impl Driver {
         self.warn(&format!("file events cannot be had ({error}); looking every few seconds instead"));
     }
 
+    /// Watches the files again where no events could be had: the kernel has watches again once others need theirs no
+    /// longer. The look that follows sees what came before. That they cannot be had was said when it began.
+    fn listen_again(&mut self, data: &Path) {
+        if !self.ear.hears_files() && self.ear.watch(data).is_ok() {
+            self.warn("file events can be had again");
+        }
+    }
+
     /// Without events the files are looked at every now and then.
     fn peek(&mut self, up: u64) {
         let at = up + PEEK;
@@ -237,6 +245,7 @@ impl Driver {
     fn wake(&mut self, cause: Cause, data: &Path) -> Result<()> {
         self.release.look();
         self.check_place(data)?;
+        self.listen_again(data);
         self.reload();
         self.mend_journal();
         self.events.push_back(Event::Woke(cause));
