@@ -92,6 +92,10 @@ impl Usages {
         fleet: &Fleet,
         sessions: &[String],
     ) -> Result<BTreeMap<String, Metered>> {
+        // Whose a file is was judged among the sessions that were looked at then.
+        if sessions.iter().any(|session| !self.sessions.contains(session)) {
+            self.files.retain(|_, known| matches!(known, Known::Owned(_)));
+        }
         self.sessions = sessions.to_vec();
         let wanted: Vec<Wanted> =
             sessions.iter().filter_map(|session| Wanted::of(reader, fleet, session)).collect();
@@ -150,7 +154,7 @@ impl Usages {
     /// Looks again at the same sessions.
     #[cfg(target_os = "linux")]
     pub(super) fn look_again(&mut self, follow: &super::growth::Follow) -> Result<BTreeMap<String, Metered>> {
-        let sessions = std::mem::take(&mut self.sessions);
+        let sessions = self.sessions.clone();
         self.look(&follow.reader, &follow.config, &follow.fleet, &sessions)
     }
 
@@ -566,6 +570,21 @@ mod tests {
         place.append(".pi/agent/sessions/y/1.jsonl", &pi(&cwd, &prompt.to_string_lossy(), 0.1));
         place.append(".pi/agent/sessions/y/2.jsonl", &pi(&cwd, "(session a~1)", 0.2));
         assert_eq!(place.look(&mut usages), [("a~1".to_owned(), 30), ("b~2".to_owned(), 75)].into());
+    }
+
+    #[test]
+    fn a_file_that_was_nobodys_among_others_is_found_when_its_own_worker_is_looked_at() {
+        let mut place = Place::new();
+        let cwd = place.session("a~1", "");
+        place.session("b~1", "");
+        place.append(".pi/agent/sessions/x/1.jsonl", &pi(&cwd, "(session a~1)", 0.25));
+        place.append(".pi/agent/sessions/x/2.jsonl", &pi(&cwd, "(session b~1)", 0.5));
+        let mut usages = Usages::default();
+        let b = place.fleet.workers.remove("b~1").unwrap();
+        assert_eq!(place.look(&mut usages), [("a~1".to_owned(), 25)].into());
+        place.fleet.workers.insert("b~1".to_owned(), b);
+        place.fleet.workers.remove("a~1");
+        assert_eq!(place.look(&mut usages), [("b~1".to_owned(), 50)].into());
     }
 
     #[test]
