@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::Value;
@@ -34,6 +35,11 @@ impl Model {
     /// Where it listens, in this scenario: `http://127.0.0.1:<port>/s/<scenario>`.
     pub fn url(&self, scenario: &str) -> String {
         format!("http://127.0.0.1:{}/s/{scenario}", self.port)
+    }
+
+    /// Where it writes down what it was asked.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// All requests in order: what was said, what was answered, sizes.

@@ -8,6 +8,9 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
+use crate::model::Model;
 use crate::profile::{Profile, Ran, ran};
 
 /// After this long something hangs for good, on the slowest machine, and the test fails instead of hanging with it.
@@ -135,6 +138,23 @@ impl Profile {
                 Some((pid, _)) if !left.is_zero() => await_end(*pid, left),
                 _ => return self.processes(),
             }
+        }
+    }
+}
+
+impl Model {
+    /// Waits until what was asked of the server is as it should be, which is looked at with each request.
+    #[track_caller]
+    pub fn until<T>(&self, what: &str, mut is: impl FnMut(&[Value]) -> Option<T>) -> T {
+        let begun = Instant::now();
+        let mut changes = Changes::below(self.folder());
+        loop {
+            let requests = self.requests();
+            if let Some(found) = is(&requests) {
+                return found;
+            }
+            assert!(begun.elapsed() < HANGS, "{what} never happened: {requests:#?}");
+            changes.wait(LOOK_AGAIN);
         }
     }
 }

@@ -3,9 +3,12 @@
 use std::env;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
+
+use crate::needs;
 
 /// Set in the test that runs apart.
 const APART: &str = "LOOOP_TEST_APART";
@@ -15,10 +18,50 @@ const APART: &str = "LOOOP_TEST_APART";
 /// network; then the gate has to see all that there is.
 #[track_caller]
 pub(crate) fn has_run_apart(test: &str) -> bool {
+    has_run(test, alone())
+}
+
+/// The same with a `/tmp` of its own, in which nobody but this test leaves anything.
+#[track_caller]
+pub(crate) fn has_run_alone(test: &str) -> bool {
+    let mut command = Command::new("bwrap");
+    command.args(["--dev-bind", "/", "/", "--tmpfs", "/tmp"]);
+    for kept in kept() {
+        command.arg("--bind").args([&kept, &kept]);
+    }
+    command.args(["--unshare-net", "--die-with-parent", "--"]).stdin(Stdio::null());
+    has_run(test, command)
+}
+
+/// What a test needs although it may lie below `/tmp`: its own program and the binary, the fixtures, the agents.
+fn kept() -> Vec<PathBuf> {
+    let program = env::current_exe().unwrap();
+    let target = program.ancestors().nth(2).unwrap().to_owned();
+    vec![target, env!("CARGO_MANIFEST_DIR").into(), needs::agents()]
+}
+
+/// What lies in `/tmp` that is not one of these folders, where nobody but this test leaves anything. Elsewhere nothing is
+/// known.
+pub(crate) fn left_in_tmp(own: &[&Path]) -> Vec<String> {
+    if env::var_os(APART).is_none() {
+        return Vec::new();
+    }
+    let kept = kept();
+    let known: Vec<&Path> = own.iter().copied().chain(kept.iter().map(PathBuf::as_path)).collect();
+    let found = std::fs::read_dir("/tmp").unwrap().map(|entry| entry.unwrap().path());
+    let mut left: Vec<String> = found
+        .filter(|path| !known.iter().any(|known| known.starts_with(path)))
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
+    left.sort();
+    left
+}
+
+#[track_caller]
+fn has_run(test: &str, mut inner: Command) -> bool {
     if env::var_os(APART).is_some() || !is_allowed() {
         return false;
     }
-    let mut inner = alone();
     inner.arg(env::current_exe().unwrap()).args(["--exact", test]).env(APART, "1");
     let output = inner.output().expect("bwrap runs");
     let said = String::from_utf8_lossy(&output.stdout);

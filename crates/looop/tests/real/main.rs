@@ -15,5 +15,6 @@ mod failures;
 mod needs;
 mod person;
 mod programs;
+mod story;
 mod till;
 mod views;

@@ -20,13 +20,11 @@ pub(crate) fn found(programs: &[&str]) -> bool {
 /// The search path: where `agents` puts the agents, and then the usual one.
 pub(crate) fn path() -> OsString {
     let usual = env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    env::join_paths([agents()].into_iter().chain(env::split_paths(&usual))).unwrap()
+    env::join_paths([agents().join("node_modules/.bin")].into_iter().chain(env::split_paths(&usual))).unwrap()
 }
 
-/// The folder of the agents' programs.
-fn agents() -> PathBuf {
+/// The folder that the agents are installed in.
+pub(crate) fn agents() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    env::var_os("LOOOP_TEST_AGENTS")
-        .map_or_else(|| workspace.join("target/agents"), PathBuf::from)
-        .join("node_modules/.bin")
+    env::var_os("LOOOP_TEST_AGENTS").map_or_else(|| workspace.join("target/agents"), PathBuf::from)
 }

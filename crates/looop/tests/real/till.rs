@@ -15,6 +15,53 @@ const TABLE: &[Price] = &[
 /// What a profile says of the model that nobody has a price for.
 pub(crate) const PRICES: &str = "\n[prices.fake-model]\ninput = 4\noutput = 20\ncached_read = 1\n";
 
+/// What is set aside for a worker, in millionths of a dollar.
+const ALLOWANCE: u64 = 2_000_000;
+
+/// What is known of a worker's money in the end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Bill {
+    /// All of it, and nothing was asked beside the conversation.
+    Whole,
+    /// What was asked in the conversation, and not the title that was asked for beside it.
+    Talk,
+    /// Tokens of the conversation. It asks so much beside it that this is a lower bound, and the rest of its allowance is unreported.
+    AtLeast,
+    /// Nothing, since its sessions are in a database: all of its allowance is unreported.
+    Nothing,
+}
+
+impl Bill {
+    /// What is known of the workers of an agent.
+    pub(crate) fn of(agent: &str) -> Self {
+        match agent {
+            "claude" | "pi" => Self::Whole,
+            "codex" => Self::Talk,
+            "gemini" => Self::AtLeast,
+            _ => Self::Nothing,
+        }
+    }
+
+    /// What looop says of a worker's cost is what the server charged for its requests, as far as it can be known.
+    #[track_caller]
+    pub(crate) fn agrees(self, cost: &Value, model: &Model, own: impl Fn(&Value) -> bool) {
+        let in_talk = Till::of_those(model, |request| own(request) && request["side"] == false);
+        match self {
+            Self::Whole => {
+                let all = Till::of_those(model, &own);
+                assert_eq!((Till::said(cost), all), (in_talk, in_talk));
+            }
+            Self::Talk | Self::AtLeast => assert_eq!(Till::said(cost), in_talk),
+            Self::Nothing => assert_eq!(Till::said(cost), Till::default()),
+        }
+        let unreported = match self {
+            Self::Whole | Self::Talk => 0,
+            Self::AtLeast | Self::Nothing => ALLOWANCE - Till::said(cost).micros,
+        };
+        assert_eq!(Till::micros(&cost["unreported_usd"]), unreported, "{cost}");
+    }
+}
+
 /// Dollars in millionths, and tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Till {
@@ -33,7 +80,7 @@ impl Till {
 
     /// The same for some of the requests.
     #[track_caller]
-    pub(crate) fn of_those(model: &Model, which: fn(&Value) -> bool) -> Self {
+    pub(crate) fn of_those(model: &Model, which: impl Fn(&Value) -> bool) -> Self {
         let requests = model.requests();
         let charges = model.charged(requests.len());
         let (mut sum, mut tenths) = (Self::default(), 0);
