@@ -14,7 +14,11 @@ fn with_agents(goal: &str) -> Yard {
     let folder = profile.outside().to_owned();
     let runner = |(name, own): (&str, &str)| {
         let program = folder.join(name);
-        write_program(&program, &format!("#!/bin/sh\necho \"$@\" > '{}.args'\n", program.display()));
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" != --no-daemon ] || exit 2\necho \"$@\" > '{}.args'\n",
+            program.display()
+        );
+        write_program(&program, &text);
         let command = format!("{} {own}{{{{prompt_file}}}}", program.display());
         format!("[runners.{name}]\ninteractive = {}\n", Value::from(command))
     };
@@ -54,6 +58,28 @@ fn a_goal_chooses_the_runner_and_the_model_of_its_workers() {
             (Some(runner), args)
         );
     }
+}
+
+#[test]
+fn codex_is_kept_from_sharing_a_server_where_it_knows_how() {
+    let profile = Profile::bare(LOOOP);
+    let program = profile.outside().join("codex");
+    let write = |refuses: &str| {
+        let text = format!("#!/bin/sh\n{refuses}\necho \"$@\" > '{}.args'\n", program.display());
+        write_program(&program, &text);
+    };
+    let command = format!("A=1 {} -x {{{{prompt_file}}}}", program.display());
+    let yard =
+        Yard::of(profile.config(&format!("[runners.codex]\ninteractive = {}\n", Value::from(command))));
+    write("");
+    yard.run(&["worker", "start", "new", "Help."]).ok();
+    yard.wait("new~1");
+    assert_eq!(called(&yard, "codex"), "--no-daemon -x");
+    // An older one does not start with an option that it does not know.
+    write("[ \"$1\" != --no-daemon ] || exit 2");
+    yard.run(&["worker", "start", "old", "Help."]).ok();
+    yard.wait("old~1");
+    assert_eq!(called(&yard, "codex"), "-x");
 }
 
 #[test]
