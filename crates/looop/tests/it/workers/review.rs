@@ -228,16 +228,15 @@ fn what_the_proof_leaves_in_the_copy_is_no_work() {
 /// What cannot be committed is not lost to the proof that follows.
 #[test]
 fn work_that_cannot_be_committed_stays_and_is_said() {
-    let locks = "touch \"$(git rev-parse --absolute-git-dir)/index.lock\"";
+    let locks = "touch \"$(git rev-parse --git-common-dir)/refs/heads/looop/done-1.lock\"";
     let shop = Shop::new(DONE, &format!("{LEAVES}; {locks}"));
     shop.serve("done~1");
     let problem = shop.open()[0]["problem"].as_str().unwrap().to_owned();
-    assert!(problem.contains("cannot be looked at") && problem.contains("index.lock"), "{problem}");
+    assert!(problem.contains("cannot be looked at") && problem.contains("done-1.lock"), "{problem}");
     let copy = shop.yard.profile.data().join("work/done~1");
     assert_eq!(std::fs::read_to_string(copy.join("done.txt")).unwrap(), "hello\n");
-    shop.run(&["merge", "done"]).fails(1, "index.lock");
-    let own = git(&copy, &["rev-parse", "--absolute-git-dir"]);
-    std::fs::remove_file(Path::new(&own).join("index.lock")).unwrap();
+    shop.run(&["merge", "done"]).fails(1, "done-1.lock");
+    std::fs::remove_file(shop.repo.join(".git/refs/heads/looop/done-1.lock")).unwrap();
     shop.run(&["merge", "done"]).ok();
     assert_eq!(std::fs::read_to_string(shop.repo.join("done.txt")).unwrap(), "hello\n");
 }
