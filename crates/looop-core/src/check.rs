@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::tz::TimeZone;
 
 use crate::ledger::entry::{Entry, Line};
-use crate::ledger::fold::apply_line;
+use crate::ledger::fold::apply_each;
 use crate::ledger::state::Ledger;
 use crate::notice::gap;
 use crate::time::Now;
@@ -19,29 +19,21 @@ pub fn violations(lines: &[Line]) -> Vec<String> {
         if line.seq != ledger.seq + 1 {
             found.push(format!("line {} follows line {}", line.seq, ledger.seq));
         }
-        for entry in &line.entries {
+        apply_each(&mut ledger, line, |ledger, entry| {
             seen.look(line.seq, entry, &mut found);
-        }
-        found.extend(hasty(&ledger, line));
-        apply_line(&mut ledger, line);
+            found.extend(hasty(ledger, line, entry));
+        });
     }
     found
 }
 
-/// Notices of a line that were sent again before their gap was over.
-fn hasty(ledger: &Ledger, line: &Line) -> Vec<String> {
+/// Says that a notice was sent again before its gap was over, if it was.
+fn hasty(ledger: &Ledger, line: &Line, entry: &Entry) -> Option<String> {
+    let Entry::Notified { key, .. } = entry else { return None };
     let now = Now { wall: line.at.wall, up: line.at.up, boot: line.at.boot, zone: TimeZone::UTC };
-    let mut told = BTreeSet::new();
-    let mut found = Vec::new();
-    for entry in &line.entries {
-        let Entry::Notified { key, .. } = entry else { continue };
-        let early =
-            ledger.notices.get(key).is_some_and(|told| !now.left(&told.last, gap(told.count)).is_zero());
-        if !told.insert(key) || early {
-            found.push(format!("line {}: {key} is told again too early", line.seq));
-        }
-    }
-    found
+    let told = ledger.notices.get(key)?;
+    let early = !now.left(&told.last, gap(told.count)).is_zero();
+    early.then(|| format!("line {}: {key} is told again too early", line.seq))
 }
 
 #[derive(Default)]
@@ -136,5 +128,49 @@ impl Seen {
         if !self.sessions.insert(session.to_owned()) {
             found.push(format!("line {seq}: session {session} is used twice"));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::entry::SensorState;
+    use crate::notice::NoticeKind;
+    use crate::time::Stamp;
+
+    const HOUR: i64 = 3_600_000;
+
+    fn line(seq: u64, hours: i64, entries: Vec<Entry>) -> Line {
+        let up = u64::try_from(hours * HOUR).unwrap_or_default();
+        Line { seq, at: Stamp { wall: hours * HOUR, up, boot: 1 }, idle: 0, entries }
+    }
+
+    fn told() -> Entry {
+        let (key, message) = ("sensor:a".to_owned(), "sensor a fails".to_owned());
+        Entry::Notified { key, kind: NoticeKind::Sensor, id: String::new(), message }
+    }
+
+    fn sensor(state: SensorState) -> Entry {
+        Entry::SensorChanged { sensor: "a".to_owned(), state }
+    }
+
+    fn failing() -> SensorState {
+        SensorState::Failing { reason: "no".to_owned() }
+    }
+
+    #[test]
+    fn a_notice_is_early_only_while_its_need_lasts() {
+        let twice = vec![line(1, 1, vec![sensor(failing()), told(), told()])];
+        assert_eq!(violations(&twice), ["line 1: sensor:a is told again too early"]);
+        // After it worked for long, another failure is another need: it is forgotten in the very line that tells of it.
+        let later = |works: Entry| {
+            let first = line(1, 1, vec![sensor(failing()), told()]);
+            let again = [line(2, 2, vec![told()]), line(3, 4, vec![told(), works])];
+            let last = line(4, 6, vec![sensor(failing()), told()]);
+            [vec![first], again.into(), vec![last]].concat()
+        };
+        assert_eq!(violations(&later(sensor(SensorState::Works))), [""; 0]);
+        let lasting = violations(&later(Entry::ConfigMended));
+        assert_eq!(lasting, ["line 4: sensor:a is told again too early"], "two hours of four");
     }
 }

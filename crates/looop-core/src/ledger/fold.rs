@@ -43,9 +43,15 @@ const JOURNAL: usize = 20;
 
 /// Applies one append.
 pub fn apply_line(ledger: &mut Ledger, line: &Line) {
+    apply_each(ledger, line, |_, _| {});
+}
+
+/// Applies one line of the log, and shows each entry with the ledger before it.
+pub fn apply_each(ledger: &mut Ledger, line: &Line, mut look: impl FnMut(&Ledger, &Entry)) {
     ledger.seq = line.seq;
     ledger.at = Some(line.at);
     for entry in &line.entries {
+        look(ledger, entry);
         apply(ledger, &line.at, entry);
     }
 }
