@@ -95,6 +95,11 @@ impl Screen {
         }
     }
 
+    /// The emulator, from the first output on.
+    pub(crate) fn emulator(&self) -> Option<&vt100::Screen> {
+        self.parser.as_ref().map(|parser| parser.screen())
+    }
+
     /// Whether pasted text is bracketed.
     pub(crate) fn brackets_paste(&self) -> bool {
         self.parser.as_ref().is_some_and(|parser| parser.screen().bracketed_paste())

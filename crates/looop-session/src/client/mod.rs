@@ -2,12 +2,13 @@
 //!
 //! A [`Client`] talks to the host of a live session; [`Attached`] is a terminal's view of it, made for a poll loop.
 //! [`Follow`] gives the output from any offset on and never misses or repeats a byte, whether the session lives or has
-//! ended. [`Plain`] turns output into lines a person can read, [`Flow`] into text a pattern can be looked for in, and
+//! ended. [`Emulated`] is a session's screen, drawn on a terminal of any size. [`Plain`] turns output into lines a person can read, [`Flow`] into text a pattern can be looked for in, and
 //! [`last_screen`] is what a terminal showed last.
 
 mod attached;
 mod by_hand;
 mod connection;
+mod emulated;
 mod error;
 mod flow;
 mod follow;
@@ -20,6 +21,7 @@ mod wire;
 
 pub use attached::Attached;
 pub use connection::{Client, View};
+pub use emulated::{Emulated, Part};
 pub use error::ClientError;
 pub use flow::{Flow, Match};
 pub use follow::{Follow, News};

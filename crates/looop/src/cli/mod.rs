@@ -58,6 +58,7 @@ mod wait;
 mod wait_idle;
 mod wake;
 mod watch;
+mod watched;
 mod why;
 mod worker;
 

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use super::inner_screen::InnerScreen;
 use super::leaving::{Leaving, Typed};
 use super::terminal::{self, Asked, Terminal};
+use super::watched::Watched;
 use crate::config::DetachKey;
 use crate::failure::{Failure, Result};
 use crate::ops::drive::{self, Attached, Frame};
@@ -43,6 +44,8 @@ pub(super) struct Viewer<'a> {
     watch: bool,
     leaving: Leaving,
     inner: InnerScreen,
+    /// The session's screen, where it is only watched: the terminal may have another size.
+    watched: Option<Watched>,
     painted: bool,
     /// The whole screen has to be shown anew, as its host knows it.
     renew: bool,
@@ -71,8 +74,10 @@ impl<'a> Viewer<'a> {
         let size = terminal.size().and_then(|(cols, rows)| drive::size(cols, rows)).unwrap_or_default();
         let attached = target.view((!watch).then_some(size))?;
         let (leaving, inner) = (Leaving::new(key), InnerScreen::default());
+        // A session without a terminal has no screen.
+        let watched = attached.size().filter(|_| watch).map(|size| Watched::new(&target.session, size));
         let (painted, renew, hint) = (false, false, None);
-        Ok(Self { target, terminal, attached, watch, leaving, inner, painted, renew, hint })
+        Ok(Self { target, terminal, attached, watch, leaving, inner, watched, painted, renew, hint })
     }
 
     /// Runs until the viewer leaves or the session ends.
@@ -108,6 +113,7 @@ impl<'a> Viewer<'a> {
         self.pass(&late);
         self.attached.flush()?;
         self.terminal.flush()?;
+        self.draw()?;
         if self.hint.as_ref().is_some_and(|hint| hint.shown + HINT <= now) {
             self.wipe_hint()?;
         }
@@ -177,9 +183,12 @@ impl<'a> Viewer<'a> {
                 Asked::Leave(signal) => return Ok(Some(signal)),
                 Asked::GoOn => {
                     terminal::make_raw()?;
-                    self.renew = true;
+                    self.renew = self.watched.is_none();
                 }
                 Asked::Size => {}
+            }
+            if let Some(watched) = &mut self.watched {
+                watched.forget_drawn();
             }
             let size = self.terminal.size().and_then(|(cols, rows)| drive::size(cols, rows));
             if let Some(size) = size.filter(|_| !self.watch) {
@@ -220,7 +229,16 @@ impl<'a> Viewer<'a> {
     /// Shows what the host said.
     fn show_frames(&mut self, now: Instant) -> std::result::Result<Option<Left>, Box<dyn std::error::Error>> {
         while let Some(frame) = self.attached.next_frame()? {
+            if let Some(watched) = &mut self.watched {
+                match &frame {
+                    Frame::Output(bytes) => watched.show(bytes),
+                    Frame::Size(size) => watched.resize(*size),
+                    Frame::Repaint(bytes) => watched.repaint(bytes),
+                    Frame::End(_) | Frame::Detached => {}
+                }
+            }
             match frame {
+                Frame::Output(_) if self.watched.is_some() => {}
                 Frame::Output(bytes) => {
                     self.age_hint(now)?;
                     let shown = self.inner.pass(&bytes);
@@ -233,7 +251,18 @@ impl<'a> Viewer<'a> {
                 Frame::Detached => return Ok(Some(Left::SentAway)),
             }
         }
+        self.draw()?;
         Ok((!self.attached.is_open()).then_some(Left::Gone))
+    }
+
+    /// Draws what changed of a screen that is only watched. While the terminal does not keep up it is not drawn.
+    fn draw(&mut self) -> io::Result<()> {
+        let Some(watched) = self.watched.as_mut().filter(|_| self.painted && !self.terminal.is_pending())
+        else {
+            return Ok(());
+        };
+        let bytes = watched.draw(self.terminal.size().unwrap_or((80, 24)), self.hint.is_some());
+        self.terminal.show(bytes.as_bytes())
     }
 
     /// Shows a whole screen, beside what the person's terminal showed. With the first one it says how to leave.
@@ -244,6 +273,10 @@ impl<'a> Viewer<'a> {
         if first {
             terminal::begin();
             self.terminal.show(terminal::ASIDE)?;
+        }
+        if self.watched.is_some() {
+            self.hint = first.then_some(Hint { row: rows, shown: now, stale: false });
+            return Ok(());
         }
         let shown = InnerScreen::default().pass(bytes);
         self.terminal.show(&shown.bytes)?;
@@ -274,6 +307,9 @@ impl<'a> Viewer<'a> {
     /// Puts back what the hint covers: a blank row, or the whole screen as its host knows it by now.
     fn wipe_hint(&mut self) -> io::Result<()> {
         let Some(hint) = self.hint.take() else { return Ok(()) };
+        if self.watched.is_some() {
+            return self.draw();
+        }
         self.renew |= hint.stale;
         self.terminal.show(format!("\x1b7\x1b[{};1H\x1b[0m\x1b[2K\x1b8", hint.row).as_bytes())
     }

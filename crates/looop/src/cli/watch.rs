@@ -12,6 +12,8 @@ use crate::ops::Place;
 use crate::ops::session::{self, Shown};
 
 /// Look at a worker's terminal without touching it; q leaves
+///
+/// A terminal that is smaller than the worker's shows the part with the cursor's row, and its last row says so.
 #[derive(Args, Debug)]
 pub(super) struct Watch {
     /// Which worker or session; `pulse` is the loop itself

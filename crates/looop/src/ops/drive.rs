@@ -3,14 +3,15 @@
 use std::path::Path;
 
 use looop_session::client::{self, View};
-use looop_session::{Client, ClientError, Shot, Size, keys};
+use looop_session::{Client, ClientError, Shot, keys};
 use serde::Serialize;
 
 use super::session::Target;
 use crate::failure::{Failure, Result};
 use crate::hands::labour;
 
-pub(crate) use looop_session::client::{Attached, Frame, Sent};
+pub(crate) use looop_session::Size;
+pub(crate) use looop_session::client::{Attached, Emulated, Frame, Part, Sent};
 pub(crate) use looop_session::kernel::Delivery;
 
 /// So many keys are pressed for one text: there is a gap after each.

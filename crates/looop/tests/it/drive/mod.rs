@@ -7,3 +7,4 @@ mod ground;
 mod person;
 mod see;
 mod types;
+mod watch;

@@ -6,6 +6,8 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex};
 
+use looop_session::Size;
+use looop_session::client::replayed;
 use looop_sim::terminal;
 use looop_sim::waiting::{self, HANGS};
 use rustix::termios::{Termios, tcgetattr};
@@ -63,6 +65,18 @@ impl Person {
         let end = from + shown.0[from..].find(text).unwrap() + text.len();
         self.read = end;
         shown.0[from..end].to_owned()
+    }
+
+    /// Waits until a terminal of this size that was shown all of it has these lines.
+    #[track_caller]
+    pub(crate) fn shows(&self, size: Size, expected: &[String]) {
+        let lines = |shown: &str| replayed(shown.as_bytes(), Some(size)).lines;
+        let shown = self.shown.text.lock().unwrap();
+        let differs = |shown: &mut (String, bool)| lines(&shown.0) != expected;
+        let (shown, late) = self.shown.more.wait_timeout_while(shown, HANGS, differs).unwrap();
+        if late.timed_out() {
+            assert_eq!(lines(&shown.0), expected, "{:?}", shown.0);
+        }
     }
 
     /// All that was shown.
