@@ -133,15 +133,16 @@ fn start(place: &Place, note: &mut dyn FnMut(&str)) -> Result<Option<PulseView>>
     let stale = identity(&place.data.join("sock"));
     let output = log.try_clone().map_err(unusable)?;
     let args = [OsString::from("_pulse"), place.data.clone().into_os_string()];
+    let (sender, news) = channel();
+    // Whoever watches is there first: a loop that was started and does not hold the lock yet could not be ended.
+    let watcher = watch_child(sender.clone())?;
+    let data = place.data.clone();
+    threads::start("seen", move || drop(sender.send(News::Seen(Box::new(first_look(&data, stale))))))?;
     let child = detach(&environ::image(), &args, Some(&environment(place)), Path::new("/"), output)
         .map_err(|error| Failure::new(format!("the pulse cannot be started: {error}")))?;
-    let (pid, (sender, news)) = (child.pid(), channel());
-    let watched = watch_child(child, sender.clone());
-    let data = place.data.clone();
-    let looks =
-        || threads::start("seen", move || drop(sender.send(News::Seen(Box::new(first_look(&data, stale))))));
-    watched.and_then(|()| looks()).map_err(|failure| {
-        Failure::new(format!("process {pid} was started and cannot be watched: {}", failure.error))
+    let pid = child.pid();
+    watcher.send(child).map_err(|_| {
+        Failure::new(format!("process {pid} was started and cannot be watched"))
             .hint("looop status shows how it stands; looop down ends it")
     })?;
     let what =
@@ -181,8 +182,12 @@ fn environment(place: &Place) -> Vec<(OsString, OsString)> {
     env
 }
 
-fn watch_child(mut child: Detached, sender: Sender<News>) -> Result<()> {
+/// Tells of the end of the child that it is given.
+fn watch_child(sender: Sender<News>) -> Result<Sender<Detached>> {
+    let (given, child) = channel::<Detached>();
     threads::start("watch", move || {
+        // Without one there is nothing to tell.
+        let Ok(mut child) = child.recv() else { return };
         let news = loop {
             match child.wait(LOOK_AGAIN) {
                 Ok(Some(ended)) => break News::Ended(ended),
@@ -191,7 +196,8 @@ fn watch_child(mut child: Detached, sender: Sender<News>) -> Result<()> {
             }
         };
         drop(sender.send(news));
-    })
+    })?;
+    Ok(given)
 }
 
 /// Waits until a loop listens and has looked at the world.
