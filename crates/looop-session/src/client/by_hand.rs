@@ -10,7 +10,8 @@ use crate::screen::Shot;
 
 /// How long the echo is waited for.
 const ECHO: Duration = Duration::from_secs(8);
-/// The screen is asked for so often.
+/// The screen is asked for so often. Only viewers are told when it changes, each on a
+/// connection of its own.
 const GAP: Duration = Duration::from_millis(50);
 
 /// Types a text, waits until it is seen, and presses Enter. A text whose id is known is not submitted again.

@@ -77,6 +77,7 @@ impl Marked<'_> {
             if let Pressed::Stuck(left) = ending.press(now, &table, &found.members) {
                 return Ok(Remains { found: seen.len(), left });
             }
+            // Their ends could be waited for, but not who is born meanwhile: no event tells that of strangers' children.
             std::thread::sleep(ending.next().saturating_sub(clock::boot()).max(GAPS.0));
         }
     }

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Result};
 const PIECE: usize = 64 << 10;
 /// How often one looks although no event came.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// How often one looks where events cannot be had.
+/// How often one looks where events cannot be had, and there is no descriptor that could be waited for.
 const LOOK_OFTEN: Duration = Duration::from_millis(500);
 
 /// Gives what is appended to an open file from an offset on, for ever. A file that was put in its place is read from its
