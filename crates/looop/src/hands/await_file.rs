@@ -39,6 +39,7 @@ impl Watch {
     /// most `most`. Returns whether an event ended the wait, rather than the time.
     pub(crate) fn wait(&mut self, most: Duration) -> bool {
         let Some(events) = &self.events else {
+            // There is no descriptor that could be waited for.
             std::thread::sleep(most.min(LOOK_OFTEN));
             self.events = events::Events::on(&self.paths);
             return false;
@@ -167,6 +168,9 @@ mod tests {
         assert!(!watch.wait(Duration::ZERO), "nothing has happened since");
         std::fs::write(inside.join("b.json"), "2").unwrap();
         assert!(!watch.wait(Duration::ZERO), "a file of another name");
+        std::fs::remove_file(inside.join("a.json")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(inside.join("a.json")).unwrap();
+        assert!(watch.wait(LONG), "a socket");
     }
 
     #[test]
@@ -205,10 +209,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let mut watch = watch(dir.path());
         assert!(watch.events.is_none());
-        watch.wait(Duration::from_millis(1));
+        assert!(!watch.wait(Duration::from_millis(1)), "there are no events");
         std::fs::create_dir(dir.path().join("in")).unwrap();
         std::fs::write(dir.path().join("other"), "").unwrap();
-        watch.wait(Duration::from_millis(1));
+        assert!(!watch.wait(Duration::from_millis(1)));
         assert!(watch.events.is_some() || cfg!(not(target_os = "linux")));
     }
 }

@@ -178,6 +178,10 @@ mod tests {
         fs::rename(dir.path().join("b/.temp"), dir.path().join("b/y")).unwrap();
         assert!(folders.wait(&[], LONG), "a file that was renamed");
         assert!(!folders.wait(&[], Duration::ZERO), "nothing has happened since");
+        let empty = fs::File::create(dir.path().join("b/z")).unwrap();
+        assert!(folders.wait(&[], LONG), "a file that is empty");
+        empty.set_len(1).unwrap();
+        assert!(folders.wait(&[], LONG), "a file that has grown");
     }
 
     #[test]

@@ -144,8 +144,9 @@ mod tests {
         };
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir(root.join("keys")).unwrap();
-        std::fs::create_dir(root.join("open")).unwrap();
+        for name in ["keys", "open", "own"] {
+            std::fs::create_dir(root.join(name)).unwrap();
+        }
         for name in ["keys/granted", "keys/secret", "beside"] {
             std::fs::write(root.join(name), "x").unwrap();
         }
@@ -155,10 +156,12 @@ mod tests {
             (root.join("keys"), Sight::Hidden),
             (root.join("keys/granted"), Sight::Read),
             (root.join("open"), Sight::Write),
+            (root.join("own"), Sight::Private),
             (root.join("beside"), Sight::Hidden),
         ]
         .into();
-        let root = root.display();
+        let (own, root) = (root.join("own/new"), root.display());
+        let us = std::process::id();
         for net in [false, true] {
             let words = words(&bwrap, &Plan { paths: paths.clone(), net, ..Plan::default() });
             let table = [
@@ -168,11 +171,14 @@ mod tests {
                 (format!("test -n \"$(cat '{root}/beside')\""), false),
                 (format!("touch '{root}/open/new'"), true),
                 (format!("touch '{root}/new'"), false),
+                (format!("touch '{root}/own/new'"), true),
+                (format!("kill -0 {us}"), false),
                 (format!("exec 3<>/dev/tcp/127.0.0.1/{port}"), net),
             ];
             for (script, expected) in table {
                 assert_eq!(runs(&words, &script), expected, "{script}, net {net}");
             }
+            assert!(!own.exists(), "what is private is seen by nobody else");
         }
     }
 }

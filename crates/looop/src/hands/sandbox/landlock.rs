@@ -143,13 +143,9 @@ mod tests {
     use super::*;
 
     /// What a thread that is restricted can do: read a granted file, read one beside it, write, reach a listener.
-    fn can(root: &Path, net: bool, port: u16) -> Option<[bool; 4]> {
+    fn can(root: &Path, keys: Sight, net: bool, port: u16) -> Option<[bool; 4]> {
         let path = |name: &str| root.join(name);
-        let paths = [
-            (path("keys"), Sight::Hidden),
-            (path("keys/granted"), Sight::Read),
-            (path("open"), Sight::Write),
-        ];
+        let paths = [(path("keys"), keys), (path("keys/granted"), Sight::Read), (path("open"), Sight::Write)];
         let plan = Plan { paths: paths.into(), net, ..Plan::default() };
         let root = root.to_owned();
         let tried = std::thread::spawn(move || {
@@ -187,7 +183,9 @@ mod tests {
                 return;
             }
         };
-        assert_eq!(can(&root, false, port), Some([true, false, false, version < 4]));
-        assert_eq!(can(&root, true, port), Some([true, false, false, true]));
+        for keys in [Sight::Hidden, Sight::Private] {
+            assert_eq!(can(&root, keys, false, port), Some([true, false, false, version < 4]), "{keys:?}");
+            assert_eq!(can(&root, keys, true, port), Some([true, false, false, true]), "{keys:?}");
+        }
     }
 }
