@@ -4,6 +4,7 @@
 //! Time, ids and randomness come in as arguments, so that the same inputs always give the same effects.
 
 pub mod admit;
+pub mod agents;
 pub mod approval;
 pub mod bounds;
 pub mod brief;

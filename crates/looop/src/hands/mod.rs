@@ -33,6 +33,7 @@ pub(crate) mod proofs;
 pub(crate) mod rules;
 pub(crate) mod runner;
 pub(crate) mod sandbox;
+pub(crate) mod screens;
 pub(crate) mod seeds;
 pub(crate) mod sense;
 pub(crate) mod settled;

@@ -32,6 +32,7 @@ use crate::failure::Failure;
 use crate::hands::brakes::Brakes;
 use crate::hands::fleet;
 use crate::hands::proofs::Unproven;
+use crate::hands::screens::Screens;
 use crate::hands::sense::{Known, Open, Sensed};
 use crate::hands::usage::Usages;
 
@@ -62,6 +63,8 @@ pub(crate) struct Driver {
     pub(super) usages: Arc<Mutex<Usages>>,
     /// Workers whose files are watched as they grow.
     pub(super) following: Following,
+    /// What the screens of workers show.
+    pub(super) screens: Arc<Mutex<Screens>>,
     /// Sessions with a dead host of which a thread ends what they left running.
     pub(super) sweeping: BTreeSet<String>,
     /// Whether upkeep is under way, and when it last began, by the boot-time clock.

@@ -120,6 +120,7 @@ fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> R
         roll: looop_session::Roll::default(),
         usages: Arc::new(Mutex::new(Usages::default())),
         following: Following::default(),
+        screens: Arc::default(),
         sweeping: std::collections::BTreeSet::new(),
         upkeep: (false, None),
         hosts: Vec::new(),

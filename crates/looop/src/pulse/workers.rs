@@ -111,7 +111,8 @@ impl Driver {
             let metered = sensed.metered.as_ref();
             metered.is_some_and(|metered| fleet.lives(session) || metered.of_ended.contains(session))
         };
-        if sessions.iter().all(is_known) {
+        let silent = self.to_look_at(&sensed, fleet);
+        if sessions.iter().all(is_known) && silent.is_empty() {
             return Some(sensed);
         }
         // Whoever looks at some looks at all: a file that is another's must not be taken for theirs.
@@ -119,9 +120,12 @@ impl Driver {
         let bounds = self.bounds(fleet);
         self.following = Following { grown: false, sessions: sessions.iter().cloned().collect() };
         let (reader, config, usages) = (self.reader.clone(), self.config.clone(), self.usages.clone());
+        let screens = self.screens.clone();
         let (sender, epoch, scope, fleet) = (self.ear.poster(), self.epoch, sensed.scope(), fleet.clone());
         let started = threads::start("meter", move || {
             let mut sensed = sensed;
+            let unseen =
+                screens.lock().unwrap_or_else(PoisonError::into_inner).look(&reader, &config, &silent);
             let looked = usages
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -134,12 +138,21 @@ impl Driver {
             problem = problem.or(growth::follow(&usages, follow, &sender).err().map(|failure| failure.error));
             let of_ended = sessions.into_iter().filter(|session| !fleet.lives(session)).collect();
             sensed.metered = Some(Metering { of_ended, spends });
+            let problem = problem.into_iter().chain(unseen).reduce(|one, other| format!("{one}; {other}"));
             post(&sender, Message::Metered(Box::new(sensed), epoch, problem));
         });
         if let Err(failure) = started {
             self.events.push_back(Event::Blind(failure.error, scope));
         }
         None
+    }
+
+    /// Sessions whose screens a full look asks about. While others are looked at there is nothing to ask.
+    fn to_look_at(&self, sensed: &Sensed, fleet: &Fleet) -> Vec<(String, bool)> {
+        match self.screens.try_lock() {
+            Ok(screens) if sensed.scope() == Scope::Full && sensed.metered.is_none() => screens.due(fleet),
+            Ok(_) | Err(_) => Vec::new(),
+        }
     }
 
     /// Sessions whose files a look asks about: all that have an open account, or those that have ended.

@@ -117,6 +117,34 @@ pub(crate) fn claude() -> Agent {
     }
 }
 
+/// A claude that asks for permission, as one does whose command does not skip that, waits for the person.
+#[test]
+fn claude_at_a_dialog_waits_for_the_person() {
+    let agent = claude();
+    if !found(&[agent.runner, "python3"]) {
+        return;
+    }
+    let (desk, _model, _gate) = hired(&agent, "asker", "talk");
+    let key = r#"--settings '{"apiKeyHelper":"echo $ANTHROPIC_API_KEY"}'"#;
+    let command = format!(
+        "IS_DEMO=1 claude --permission-mode default {key} \"run: touch herons\" # {{{{prompt_file}}}}"
+    );
+    desk.profile().run(&["worker", "start", "asker", PROMPT, "--command", &command]).ok();
+    desk.expect("1\\. Yes");
+    desk.profile().beat().ok();
+    let rows = desk.profile().run(&["ls", "--json"]).ok().json();
+    assert_eq!((&rows[0]["health"], &rows[0]["waits_on"]), (&"waiting".into(), &"asker-1".into()), "{rows}");
+    let asks = desk.profile().run(&["asks"]).ok().stdout;
+    assert!(asks.contains("it asks for permission") && asks.contains("touch herons"), "{asks}");
+    desk.press(&["Enter"]);
+    desk.expect("It ran\\.");
+    desk.expect("\\n❯\\s*\\n─+\\n.*\\? for shortcuts");
+    desk.profile().beat().ok();
+    let rows = desk.profile().run(&["ls", "--json"]).ok().json();
+    assert_eq!(rows[0]["health"], "busy", "{rows}");
+    desk.kill();
+}
+
 /// A person who is signed in with a subscription goes on using it, also where there is a key that claude was not allowed to
 /// use.
 #[test]

@@ -150,9 +150,9 @@ impl Desk {
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        // A failed test leaves no worker behind.
+        // A failed test leaves no worker behind, also none beside this one.
         if std::thread::panicking() {
-            drop(self.verb("kill", &[]));
+            drop(self.profile.run(&["kill", "--all", "--force"]));
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod crashes;
+mod dialogs;
 mod hand;
 mod loops;
 mod lost;
