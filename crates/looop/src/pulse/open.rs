@@ -16,7 +16,7 @@ use super::settings::Source;
 use super::signals::Signals;
 use super::workers::Following;
 use crate::clock;
-use crate::config::{Config, ConfigError, Env, Loaded, Sandbox};
+use crate::config::{Config, ConfigError, Env, Loaded};
 use crate::failure::{Failure, Result};
 use crate::hands::brakes::Brakes;
 use crate::hands::sandbox::{self, Means};
@@ -73,10 +73,8 @@ pub(super) fn lock_file(data: &std::path::Path) -> Option<(u64, u64)> {
 
 /// Tries to become the lock holder; recovers what an earlier one left unfinished.
 pub(crate) fn open((data, env): (&std::path::Path, &Env), config: Loaded, manner: Manner) -> Result<Taken> {
-    if matches!(config.config.sandbox, Sandbox::Bwrap | Sandbox::Landlock) {
-        let hint = "looop doctor tells more; \"auto\" takes what works";
-        sandbox::means(&config.config).map_err(|why| Failure::new(why).hint(hint))?;
-    }
+    let hint = "looop doctor tells more; \"auto\" takes what works";
+    sandbox::check(&config.config).map_err(|why| Failure::new(why).hint(hint))?;
     let reader = Reader::create(data).map_err(|error| open_failure(&error))?;
     let writer = match reader.lock() {
         Ok(writer) => writer,

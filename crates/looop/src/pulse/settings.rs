@@ -44,7 +44,7 @@ impl Driver {
         let Source { data, env, stamp } = &mut self.source;
         *stamp = Some(Stamp::of(data, env, clock::now().wall));
         let loaded = config::load(data, env).map_err(|error| error.to_string());
-        let loaded = loaded.and_then(|loaded| sandbox::means(&loaded.config).map(|_| loaded));
+        let loaded = loaded.and_then(|loaded| sandbox::check(&loaded.config).map(|()| loaded));
         match loaded {
             Ok(Loaded { config, .. }) if config != *self.config => {
                 self.engine.configure(setup_of(&config));

@@ -72,6 +72,14 @@ pub(crate) fn means(config: &Config) -> Result<Means, String> {
     }
 }
 
+/// Why the means that the configuration names does not work here, if it does not. One that it does not name is not tried.
+pub(crate) fn check(config: &Config) -> Result<(), String> {
+    match config.sandbox {
+        Sandbox::Bwrap | Sandbox::Landlock => means(config).map(drop),
+        Sandbox::Auto | Sandbox::Off => Ok(()),
+    }
+}
+
 #[cfg(target_os = "linux")]
 fn probe_landlock() -> Result<u32, String> {
     super::landlock::probe()

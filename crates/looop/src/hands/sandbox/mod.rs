@@ -18,6 +18,6 @@ mod trial;
 
 pub(crate) use confine::{Confine, turn_into, wrap};
 pub(crate) use dress::{dress, own_reports, own_temp, workplace};
-pub(crate) use means::{Means, found, means};
+pub(crate) use means::{Means, check, found, means};
 pub(crate) use rights::{Agent, of_granted, of_worker};
 pub(crate) use trial::trial;

@@ -1,8 +1,10 @@
 //! Shell commands of deciders.
 
 use std::net::TcpListener;
+use std::time::{Duration, SystemTime};
 
 use looop_core::model::outcome::{Ended, Outcome};
+use looop_sim::profile::{Profile, write_program};
 use looop_sim::waiting::within;
 
 use super::ground::{Ground, SECRET, each};
@@ -193,6 +195,26 @@ fn a_means_that_does_not_work_is_said_at_once() {
     let output = within("a beat", move || command.env("PATH", path).output().unwrap());
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("sandbox = \"bwrap\" does not work here"), "{said}");
+}
+
+/// An edited configuration is read again, and by what means things are confined is found out once something is to be.
+#[test]
+fn an_edited_configuration_tries_no_means_that_it_does_not_name() {
+    let profile = Profile::bare(env!("CARGO_BIN_EXE_looop"));
+    let tried = profile.outside().join("tried");
+    let tools = profile.outside().join("tools");
+    std::fs::create_dir(&tools).unwrap();
+    write_program(&tools.join("bwrap"), &format!("#!/bin/sh\necho tried >> '{}'\nexit 1\n", tried.display()));
+    let profile = profile.env("PATH", format!("{}:/usr/bin:/bin", tools.display()));
+    profile.write("config.toml", "sandbox = \"auto\"\n");
+    // A file from the future may change at any time, so it is read again for each request.
+    let config = std::fs::File::options().write(true).open(profile.data().join("config.toml")).unwrap();
+    config.set_modified(SystemTime::now() + Duration::from_hours(24)).unwrap();
+    profile.beat().ok();
+    assert!(!tried.exists(), "{:?}", std::fs::read_to_string(&tried));
+    profile.write("config.toml", "sandbox = \"bwrap\"\n");
+    profile.beat().fails(1, "sandbox = \"bwrap\" does not work here");
+    assert!(tried.exists());
 }
 
 /// A program of a name that is spared leaves its group and would outlive what confines it, unknown to anybody.
