@@ -175,11 +175,15 @@ pub fn words(ask: &Ask) -> String {
     }
 }
 
+/// Whether only the loop asks under this id.
+pub fn is_own_id(id: &str) -> bool {
+    id.strip_prefix("ask-").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Whether a letter is, or says that it is, the loop's own, and the log does not know it.
 pub fn is_forged(ledger: &Ledger, id: &str, ask: &Ask) -> bool {
-    let own_id = id.strip_prefix("ask-").is_some_and(|number| number.bytes().all(|b| b.is_ascii_digit()));
     if ask.from != PULSE {
-        return own_id;
+        return is_own_id(id);
     }
     let path = format!("asks/{id}.json");
     let writes = |acting: &Acting| matches!(&acting.plan.act, Act::File { path: to, .. } if *to == path);

@@ -70,6 +70,14 @@ impl Reader {
         letters
     }
 
+    /// The ask with this id, answered or not.
+    pub fn ask(&self, ask: &str) -> Stored<Ask> {
+        if !is_name(ask) {
+            return Stored::Absent;
+        }
+        self.stored(&letter_path(ASKS, ask), ask, forms::ask).map(|found| found.letter)
+    }
+
     /// The answer of an ask that nobody has collected or settled yet.
     pub fn answer_of(&self, ask: &str) -> Stored<Answer> {
         if !is_name(ask) {

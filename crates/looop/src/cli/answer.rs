@@ -25,7 +25,7 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let text = body::body(&self.text, "answer")?;
-        if approvals::is_proposal(&place.reader()?, &self.ask)? {
+        if approvals::is_proposal(&place.reader()?, &self.ask, self.digest)? {
             print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?, self.digest)?);
             return Ok(ExitCode::SUCCESS);
         }

@@ -81,7 +81,7 @@ impl Asks {
         // Only what was printed whole was shown.
         let whole: Vec<&Pending> = asks.iter().filter(|ask| print_ask(ask, MOST)).collect();
         approvals::mark_shown(place, whole.into_iter().filter_map(move_of))?;
-        approvals::forget_shown(place, |id| asks.iter().any(|ask| ask.id == id))
+        approvals::forget_shown(place, |id| asks.iter().any(|ask| ask.id == id && ask.waiting.is_some()))
     }
 
     fn lapsed(&self, place: &Place) -> Result<()> {
@@ -108,6 +108,9 @@ fn show(place: &Place, id: &str, json: bool) -> Result<()> {
         print::json(&ask)?;
     } else {
         print_ask(&ask, ALL);
+    }
+    if ask.waiting.is_none() {
+        return approvals::forget_shown(place, |shown| shown != id);
     }
     approvals::mark_shown(place, move_of(&ask).into_iter())
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use looop_core::approval::{Lapsed, Parked};
+use looop_core::approval::{Lapsed, PULSE, Parked, is_own_id};
 use looop_core::engine::io::{Consent, Reply, Request, Say};
 use looop_core::gate::Limits;
 use looop_core::ledger::state::Ledger;
@@ -230,14 +230,32 @@ fn sensor_path(reader: &Reader, name: &str) -> String {
     format!("sensors/{file}")
 }
 
-/// Whether an ask is a move that waits, and not a question.
-pub(crate) fn is_proposal(reader: &Reader, ask: &str) -> Result<bool> {
+/// Whether a person's word on an ask is about a move that waits, and answers no question. Whoever was shown a move speaks
+/// about that move, also where its letter has become a question.
+pub(crate) fn is_proposal(reader: &Reader, ask: &str, digest: Option<Digest>) -> Result<bool> {
+    let was_shown = digest.is_some() || !reader.shown(ask).is_absent();
+    let letter = reader.ask(ask).value();
+    // That a worker asks something is said by its letter. Nothing that the log could add makes the answer a consent.
+    let is_question = |letter: &Ask| letter.kind == AskKind::Question && letter.from != PULSE;
+    if !was_shown && !is_own_id(ask) && letter.as_ref().is_some_and(is_question) {
+        return Ok(false);
+    }
+    let is_question = letter.as_ref().is_some_and(|letter| letter.kind == AskKind::Question);
+    let proposal = is_move(reader, ask, letter)?;
+    if was_shown && is_question && !proposal {
+        let other = format!("{ask} is not the move that you were shown, so nothing was done");
+        return Err(Failure::new(other).hint(format!("looop asks show {ask}, then answer again")));
+    }
+    Ok(proposal)
+}
+
+/// Whether an ask is, or was, a move, by the log and by its letter.
+fn is_move(reader: &Reader, ask: &str, letter: Option<Ask>) -> Result<bool> {
     let ledger = ledger(reader)?;
     // What the log says an ask is, it is; whoever writes its letter anew does not change that.
     if let Some(record) = ledger.asks.get(ask) {
         return Ok(record.kind == AskKind::Proposal);
     }
-    let letter = reader.letters().asks.remove(ask);
     // One that was settled without an answer was a move that a person has spoken about already.
     let spoken =
         ledger.settled.contains_key(ask) && letter.is_none() && reader.settled_answer(ask).is_absent();

@@ -7,7 +7,6 @@ use looop_core::model::letter::{Ask, AskKind, Tell, question_digest};
 use looop_core::model::moves::one_line;
 use looop_core::world::fleet::worker_of;
 use looop_core::world::observation::Letters;
-use looop_store::Reader;
 use looop_store::mail::PostError;
 use serde::Serialize;
 
@@ -159,10 +158,11 @@ pub(crate) struct Posted {
 pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<Posted> {
     let reader = place.reader()?;
     person_only(place)?;
+    let from = reader.ask(ask).value().map(|ask| ask.from);
     if let Some(own) = own_session(place) {
-        not_its_own(&reader, ask, &own)?;
+        not_its_own(from.as_deref(), &own)?;
     }
-    let from = reader.letters().asks.remove(ask).map(|ask| ask.from).filter(|from| from != PULSE);
+    let from = from.filter(|from| from != PULSE);
     let blocks = awaited::is_awaited(&reader, ask);
     let posted = reader.post_answer(ask, text.trim_end(), clock::now().wall);
     posted.map_err(|error| answer_failure(&error))?;
@@ -184,9 +184,8 @@ pub(super) fn person_only(place: &Place) -> Result<()> {
 }
 
 /// A worker asks a person. Its own answer would be nobody's word.
-fn not_its_own(reader: &Reader, ask: &str, own: &str) -> Result<()> {
-    let asks = reader.letters().asks;
-    match asks.get(ask).filter(|ask| worker_of(&ask.from) == worker_of(own)) {
+fn not_its_own(from: Option<&str>, own: &str) -> Result<()> {
+    match from.filter(|from| worker_of(from) == worker_of(own)) {
         Some(_) => Err(Failure::new(format!("{own} asks that itself, and only a person can answer"))),
         None => Ok(()),
     }

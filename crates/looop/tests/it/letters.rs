@@ -76,6 +76,33 @@ fn letters_need_nobody_who_holds_the_profile() {
     profile.run(&["unflag", "w"]).ok();
 }
 
+/// The letter itself says that a worker asks; what the log says of other asks, and how long it is, does not matter.
+#[test]
+fn an_answer_to_a_worker_needs_no_log() {
+    let profile = bare();
+    profile.beat().ok();
+    let child = asking(&profile, "w~1", "?", "w-1");
+    profile.beat().ok();
+    assert!(profile.ledger().asks.contains_key("w-1"), "the loop has taken it in");
+    let proposal = json!({
+        "v": 1, "id": "w-2", "from": "w~1", "kind": "proposal", "prompt": "", "asked": 1_700_000_000_000_i64,
+        "proposal": {"action": "noop"},
+    });
+    profile.write("asks/w-2.json", proposal.to_string());
+    let question =
+        json!({"v": 1, "id": "ask-7", "from": "w~1", "prompt": "?", "asked": 1_700_000_000_000_i64});
+    profile.write("asks/ask-7.json", question.to_string());
+    let log = profile.data().join("log");
+    fs::rename(&log, profile.outside().join("log")).unwrap();
+    fs::write(&log, "no folder").unwrap();
+    profile.run(&["asks"]).fails(1, "log");
+    // What may be a move, and what may be the loop's own, is for the log to say.
+    profile.run(&["answer", "w-2", "yes"]).fails(1, "log");
+    profile.run(&["answer", "ask-7", "yes"]).fails(1, "log");
+    profile.run(&["answer", "w-1", "yes"]).ok();
+    assert_eq!(finish(child).ok().stdout, "yes\n");
+}
+
 #[test]
 fn a_plain_shell_is_no_worker() {
     let profile = bare();

@@ -179,6 +179,73 @@ fn a_question_of_the_loop_is_shown_as_it_was_asked() {
     assert_eq!(profile.file("asks/ask-7.json"), None, "it is put away");
 }
 
+/// A worker rewrites the letter of a move that was shown as a question of its own: what a person says is still about the
+/// move, and no answer to the question.
+#[test]
+fn a_word_on_a_move_that_was_shown_answers_no_question() {
+    for (beats, word) in [(true, "yes"), (true, "no"), (false, "yes")] {
+        let profile = guarded();
+        let asked = 1_700_000_000_000;
+        propose(&profile, "w-1", "w~1", &touching(&profile, "evil", ""), asked);
+        if beats {
+            profile.beat();
+        }
+        profile.run(&["asks"]).ok();
+        let question = json!({"v": 1, "id": "w-1", "from": "w~1", "prompt": "All of it?", "asked": asked});
+        profile.write("asks/w-1.json", question.to_string());
+        let said = profile.run(&["answer", "w-1", word]);
+        assert_eq!(said.code == 0, word == "no", "{said:?}");
+        assert!(!said.stdout.contains("answered"), "{said:?}");
+        assert_eq!(profile.file("answers/w-1.json"), None, "{said:?}");
+        profile.beat();
+        assert!(!mark(&profile, "evil").exists());
+        assert!(profile.ledger().parked.is_empty(), "a move whose letter changed waits no longer");
+    }
+}
+
+/// Once a person has been shown the question that took the place of a move, they can answer it.
+#[test]
+fn a_question_in_the_place_of_a_move_is_answered_once_it_was_shown() {
+    for show in [&["asks"][..], &["asks", "show", "w-1"]] {
+        let profile = guarded();
+        let asked = 1_700_000_000_000;
+        propose(&profile, "w-1", "w~1", &touching(&profile, "evil", ""), asked);
+        profile.run(show).ok();
+        let question = json!({"v": 1, "id": "w-1", "from": "w~1", "prompt": "All of it?", "asked": asked});
+        profile.write("asks/w-1.json", question.to_string());
+        for beats in [false, true] {
+            if beats {
+                profile.beat().ok();
+            }
+            profile.run(&["answer", "w-1", "yes"]).fails(1, "w-1 is not the move that you were shown");
+        }
+        assert!(profile.run(show).ok().stdout.contains("All of it?"));
+        let said = profile.run(&["answer", "w-1", "yes"]).ok().stdout;
+        assert!(said.starts_with("answered w-1"), "{said}");
+        assert!(!mark(&profile, "evil").exists());
+    }
+}
+
+/// A letter that became a question before anybody was shown the move: what is said answers the letter that is there, and carries out nothing.
+#[test]
+fn a_letter_that_became_a_question_carries_out_nothing() {
+    for word in ["yes", "no", "always"] {
+        let profile = guarded();
+        let asked = 1_700_000_000_000;
+        propose(&profile, "w-1", "w~1", &touching(&profile, "evil", ""), asked);
+        profile.beat();
+        assert!(profile.ledger().parked.contains_key("w-1"));
+        let question = json!({"v": 1, "id": "w-1", "from": "w~1", "prompt": "All of it?", "asked": asked});
+        profile.write("asks/w-1.json", question.to_string());
+        profile.run(&["answer", "w-1", word]);
+        profile.beat();
+        propose(&profile, "w-1", "w~1", &touching(&profile, "evil", ""), asked);
+        profile.beat();
+        assert!(!mark(&profile, "evil").exists(), "{word}");
+        assert!(profile.ledger().parked.is_empty(), "a move whose letter changed waits no longer");
+    }
+}
+
 /// A worker that looks at the asks has shown them to nobody.
 #[test]
 fn a_worker_that_looks_shows_nothing_to_the_person() {
