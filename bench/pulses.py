@@ -90,24 +90,6 @@ def edit(pulse):
     return time.time()
 
 
-def answer(pulse):
-    """A question that waits, until the answer's verb is started."""
-    before = set(os.listdir(os.path.join(pulse.data, "asks")))
-    pulse.reaction(lambda: (pulse.verb("ask", "w~1", "--prompt", f"{random.random()}?", "--timeout", "0", ok=(124,)), time.time())[1])
-    name = yards.until("an ask", lambda: letters(pulse) - before).pop()
-
-    def cause():
-        begun = time.time()
-        pulse.verb("answer", name.removesuffix(".json"), "yes")
-        return begun
-
-    return pulse.reaction(cause)
-
-
-def letters(pulse):
-    return {name for name in os.listdir(os.path.join(pulse.data, "asks")) if name.endswith(".json") and not name.startswith(".")}
-
-
 def worker_end(pulse):
     """A worker that waits for a line, and ends with it."""
     id, gate = f"w{random.randrange(10**9)}", os.path.join(pulse.data, "home", f"gate{random.randrange(10**9)}")
@@ -143,7 +125,7 @@ def p99(samples):
 @measure("S4", "something happens → the decider runs, default interval")
 def reactions(bench):
     pulse = ours(bench, "s4-ours")
-    kinds = [("goal edit", edit, 100), ("end of a worker", worker_end, 20), ("answer", answer, 20), ("schedule due", due, 20)]
+    kinds = [("goal edit", edit, 100), ("end of a worker", worker_end, 20), ("schedule due", due, 20)]
     for name, kind, times in kinds:
         run = (lambda: pulse.reaction(lambda: edit(pulse))) if kind is edit else (lambda: kind(pulse))
         samples = [run() for _ in range(max(1, bench.count(times)))]

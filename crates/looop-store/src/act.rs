@@ -149,6 +149,8 @@ impl Writer {
         if change.path == PLAYBOOK {
             self.keep_playbook(change)?;
         }
+        // A letter of the loop's own is not swept meanwhile.
+        let _own = self.letter_cache().own();
         let temp = Temp::durable(self.disk(), change.path, bytes, mode_of(change.path))?;
         point("store.before-replace");
         self.still_rests(change.plan)?;

@@ -34,7 +34,7 @@ impl LetterCache {
 
     /// Held while the loop writes a letter of its own, for which it takes no lock of a folder, and while what interrupted
     /// writes have left is swept.
-    pub(super) fn own(&self) -> MutexGuard<'_, ()> {
+    pub(crate) fn own(&self) -> MutexGuard<'_, ()> {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Barrier};
 
 use looop_core::model::letter::{Ask, AskKind};
+use looop_core::model::outcome::Outcome;
 use looop_store::mail::{AskError, MAIL_KEPT, MAIL_KEPT_MS, MOST_ASKS, NewAsk, PostError, SettleError};
 use looop_store::{Reader, Stored};
 use serde_json::json;
 
-use crate::harness::{Profile, breaks};
+use crate::harness::{Profile, breaks, file_plan};
 
 const NOW: i64 = 1_800_000_000_000;
 
@@ -313,8 +314,18 @@ fn what_the_loop_is_writing_is_not_swept_meanwhile() {
             }
         });
         let posted: Vec<_> = (0..200).map(|_| writer.post_own(&own).map_err(|error| error.text())).collect();
+        let moves: Vec<_> = (0..200)
+            .map(|number| {
+                writer.perform(
+                    &file_plan(&format!("asks/q-{number}.json"), None, Some(b"{}")),
+                    Some(b"{}"),
+                    5,
+                )
+            })
+            .collect();
         over.store(true, std::sync::atomic::Ordering::Relaxed);
         assert_eq!(posted, vec![Ok(()); 200]);
+        assert_eq!(moves, vec![Outcome::done(); 200]);
     });
     assert_eq!(writer.letters().asks["ask-1"], own);
 }

@@ -67,8 +67,12 @@ impl Broken {
             Break::Binary => private(&[b"\xff\xfe\x00\x80".repeat(64), bytes].concat()),
             Break::Huge => {
                 private(&bytes);
-                // A file of the log may be larger than any other.
-                let size = if file.starts_with("log/") { 200 << 20 } else { 100 << 20 };
+                // A file of the log may be larger than any other, and a run that is too large is removed whole.
+                let size = match file.split('/').next() {
+                    Some("log") => 200 << 20,
+                    Some("runs") => 40 << 20,
+                    _ => 100 << 20,
+                };
                 fs::File::options().write(true).open(&path).unwrap().set_len(size).unwrap();
             }
             Break::Fifo => make_fifo(&path),

@@ -114,6 +114,7 @@ fn events_are_numbered_versioned_and_can_be_cut() {
     let last = events.last().unwrap()["seq"].to_string();
     assert_eq!(profile.run(&["events", "--json", "--since", &last]).ok().stdout, "");
     assert!(profile.run(&["events", "-n", "1", "--json"]).ok().stdout.lines().count() < events.len());
+    profile.decide_next(&json!({"action": "noop"}));
     let beat = profile.run(&["beat", "--json"]).ok();
     assert!(beat.stdout.lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{beat:?}");
 }

@@ -30,6 +30,8 @@ pub(crate) fn has_run_alone(test: &str) -> bool {
         command.arg("--bind").args([&kept, &kept]);
     }
     command.args(["--unshare-net", "--die-with-parent", "--"]).stdin(Stdio::null());
+    // The folder for temporary files may be one that is not there.
+    command.env("TMPDIR", "/tmp");
     has_run(test, command)
 }
 
