@@ -69,9 +69,6 @@ pub const KEYS: &[KeyDoc] = &[
         "shell command of a worker; must contain {{prompt_file}}",
         |r, v| put(&mut r.interactive, runner::worker_command(v)),
     ),
-    in_runner("runners.<name>.resume", "", "shell command that resumes a worker's conversation", |r, v| {
-        put(&mut r.resume, runner::command(v))
-    }),
     in_runner(
         "runners.<name>.cost",
         "",

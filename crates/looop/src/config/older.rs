@@ -1,7 +1,8 @@
 //! Config forms of looop 0.9 to 1.1, brought to the present one before anything is read.
 //!
-//! A single runner was once written flat at the top (`tick`, `interactive`, `resume`, later `tick_command` and
-//! `worker_command`); it becomes runner `default`. Its models stood in keys of their own and fill their placeholders.
+//! A single runner was once written flat at the top (`tick`, `interactive`, later `tick_command` and `worker_command`); it
+//! becomes runner `default`. Its models stood in keys of their own and fill their placeholders. A command that resumed a
+//! worker (`resume`) is left out.
 //! Tick commands were once piped into a formatter that is gone. A worker's command that `looop init` wrote is the one that
 //! it writes now.
 
@@ -13,11 +14,11 @@ use super::{
 };
 
 /// Flat names of the commands of the one runner: the newer name, the older name, the key of today.
-const FLAT: [(Option<&str>, &str, &str); 3] = [
-    (Some("tick_command"), "tick", "tick"),
-    (Some("worker_command"), "interactive", "interactive"),
-    (None, "resume", "resume"),
-];
+const FLAT: [(&str, &str, &str); 2] =
+    [("tick_command", "tick", "tick"), ("worker_command", "interactive", "interactive")];
+
+/// The command that resumed a worker, flat and of a runner. A worker that is started again begins its task anew.
+const RESUME: &str = "resume";
 
 /// Flat keys whose values fill a placeholder of the worker's command.
 const FILLINGS: [(&str, &str); 2] = [("worker_model", "model"), ("worker_thinking", "thinking")];
@@ -37,9 +38,15 @@ pub(super) fn modernise(fields: &mut Vec<Field>, format: Format) -> Vec<Warning>
         fields.retain(|field| !older(field));
         warnings.push(Warning::NoNotification);
     }
+    if take(fields, RESUME).is_some() {
+        warnings.push(Warning::NotResumed { key: RESUME.to_owned() });
+    }
     lift_flat(fields, &mut warnings);
     for runner in fields.iter_mut().filter(|field| field.key == "runners").filter_map(table_of).flatten() {
         let name = runner.key.clone();
+        if table_of(runner).and_then(|fields| take(fields, RESUME)).is_some() {
+            warnings.push(Warning::NotResumed { key: format!("runners.{name}.{RESUME}") });
+        }
         for field in table_of(runner).into_iter().flatten().filter(|field| field.key == "interactive") {
             if let Item::Text(command) = &mut field.value.item
                 && let Some(present) = renewed(command)
@@ -108,11 +115,11 @@ fn take(fields: &mut Vec<Field>, key: &str) -> Option<Field> {
 
 fn take_flat(
     fields: &mut Vec<Field>,
-    (newer, older, key): (Option<&str>, &str, &str),
+    (newer, older, key): (&str, &str, &str),
     warnings: &mut Vec<Warning>,
 ) -> Option<Field> {
     let old = take(fields, older);
-    let new = newer.and_then(|newer| take(fields, newer));
+    let new = take(fields, newer);
     if let (Some(_), Some(new)) = (&old, &new) {
         warnings.push(Warning::Overridden { key: older.to_owned(), by: new.key.clone() });
     }

@@ -22,8 +22,6 @@ pub struct Runner {
     pub tick: Option<Template>,
     /// The command of a worker; always names its prompt file.
     pub interactive: Option<Template>,
-    /// The command that resumes a worker's conversation.
-    pub resume: Option<Template>,
     /// The model that decides without a command.
     pub api: Option<Api>,
     /// How its spending is read.
@@ -123,7 +121,6 @@ impl Default for Runner {
         Runner {
             tick: None,
             interactive: None,
-            resume: None,
             api: None,
             model: None,
             cost: Cost::ByFormat,
@@ -139,11 +136,6 @@ impl Default for Runner {
 /// The command of a decision.
 pub(super) fn tick_command(raw: Raw<'_>) -> Reading<Option<Template>> {
     Template::tick(raw.text()?).map(Some).map_err(bad)
-}
-
-/// A command that may name its prompt file.
-pub(super) fn command(raw: Raw<'_>) -> Reading<Option<Template>> {
-    Template::new(raw.text()?).map(Some).map_err(bad)
 }
 
 /// A command that must name its prompt file: the standard input of a worker is its terminal.

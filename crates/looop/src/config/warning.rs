@@ -34,6 +34,11 @@ pub enum Warning {
         /// The newer one.
         by: String,
     },
+    /// A command that resumed a worker: there is no such key any more.
+    NotResumed {
+        /// The key.
+        key: String,
+    },
     /// The notification command of an older file puts the message into its text, and is left out.
     NoNotification,
     /// A runner that is named as a decider and cannot decide.
@@ -59,6 +64,12 @@ impl fmt::Display for Warning {
                 write!(f, "`{key}`: the pipe into the old formatter at its end was left out; delete it")
             }
             Warning::Overridden { key, by } => write!(f, "`{key}` is not read, since `{by}` is there"),
+            Warning::NotResumed { key } => {
+                write!(
+                    f,
+                    "`{key}` is not used: a worker that is started again begins its task anew; delete it"
+                )
+            }
             Warning::NoNotification => write!(
                 f,
                 "`notification` is not used: {{{{message}}}} would make a stranger's words part of the command; {MESSAGE}"

@@ -113,7 +113,6 @@ session_ttl = "1d"
 [runners.pi]
 tick = "pi -p"
 interactive = "pi @{{prompt_file}}"
-resume = "pi --session"
 cost = { type = "message_end", pointer = "/usage/cost", mode = "total" }
 retries = 2
 retry_match = "overloaded|529"
@@ -145,7 +144,6 @@ fn every_key_reaches_its_field() {
     assert_eq!(config.session_ttl, Duration::from_hours(24));
     let runner = &config.runners[&pi];
     assert_eq!(runner.tick.as_ref().unwrap().as_str(), "pi -p");
-    assert_eq!(runner.resume.as_ref().unwrap().as_str(), "pi --session");
     let pointer = "/usage/cost".to_owned();
     assert_eq!(runner.cost, Cost::Field { kind: "message_end".to_owned(), pointer, mode: CostMode::Total });
     assert_eq!((runner.retries, runner.retry_match.as_deref()), (2, Some("overloaded|529")));

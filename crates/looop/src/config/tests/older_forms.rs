@@ -5,9 +5,13 @@ use std::time::Duration;
 use super::given::*;
 use crate::config::{Config, Cost, CostMode, DailyCap, Decider, RunnerName, Usd, Warning};
 
-fn command(config: &Config, runner: &str) -> [Option<String>; 3] {
+fn command(config: &Config, runner: &str) -> [Option<String>; 2] {
     let runner = &config.runners[runner];
-    [&runner.tick, &runner.interactive, &runner.resume].map(|t| t.as_ref().map(|t| t.as_str().to_owned()))
+    [&runner.tick, &runner.interactive].map(|t| t.as_ref().map(|t| t.as_str().to_owned()))
+}
+
+fn not_resumed(key: &str) -> Warning {
+    Warning::NotResumed { key: key.to_owned() }
 }
 
 fn decider(name: &str) -> Decider {
@@ -27,10 +31,9 @@ fn runners_table_of_0_9_to_0_31() {
     .unwrap();
     let config = &loaded.config;
     assert_eq!(config.decider_chain(), [decider("pi")]);
-    let [tick, interactive, resume] = command(config, "pi");
+    let [tick, interactive] = command(config, "pi");
     assert_eq!(tick.as_deref(), Some("pi -p --mode json 'Do it.'"));
     assert_eq!(interactive.as_deref(), Some("pi --approve @{{prompt_file}}"));
-    assert_eq!(resume.as_deref(), Some("pi --session"));
     assert!(matches!(&config.runners["pi"].cost, Cost::Field { mode: CostMode::Sum, .. }));
     assert_eq!(config.busy_interval, Duration::from_secs(20));
     assert_eq!(config.session_ttl, Duration::from_hours(72));
@@ -38,7 +41,12 @@ fn runners_table_of_0_9_to_0_31() {
     assert!(config.notification.is_none(), "a message is no part of a command");
     assert_eq!(
         loaded.warnings,
-        [Warning::NoNotification, Warning::FormatterCut { key: "runners.pi.tick".to_owned() }]
+        [
+            Warning::NoNotification,
+            not_resumed("runners.claude.resume"),
+            not_resumed("runners.pi.resume"),
+            Warning::FormatterCut { key: "runners.pi.tick".to_owned() },
+        ]
     );
 }
 
@@ -63,11 +71,13 @@ fn flat_form_of_0_32_to_0_34() {
     let text = r#"{"tick":"claude -p | looop _ fmt","interactive":"claude \"$(cat {{prompt_file}})\"","resume":"claude --resume"}"#;
     let loaded = json(text).unwrap();
     assert_eq!(loaded.config.decider_chain(), [decider("default")]);
-    let [tick, interactive, resume] = command(&loaded.config, "default");
+    let [tick, interactive] = command(&loaded.config, "default");
     assert_eq!(tick.as_deref(), Some("claude -p"));
     assert_eq!(interactive.as_deref(), Some("claude \"$(cat {{prompt_file}})\""));
-    assert_eq!(resume.as_deref(), Some("claude --resume"));
-    assert_eq!(loaded.warnings, [Warning::FormatterCut { key: "runners.default.tick".to_owned() }]);
+    assert_eq!(
+        loaded.warnings,
+        [not_resumed("resume"), Warning::FormatterCut { key: "runners.default.tick".to_owned() }]
+    );
 }
 
 #[test]
@@ -78,7 +88,7 @@ fn flat_form_of_0_35_to_1_1() {
     )
     .unwrap();
     assert_eq!(loaded.config.decider_chain(), [decider("default")]);
-    let [tick, interactive, _] = command(&loaded.config, "default");
+    let [tick, interactive] = command(&loaded.config, "default");
     assert_eq!(tick.as_deref(), Some("claude -p --model sonnet"));
     assert_eq!(interactive.as_deref(), Some("claude --model opus \"$(cat {{prompt_file}})\""));
     assert_eq!(loaded.config.max_next_interval, Duration::from_mins(5));
@@ -94,11 +104,32 @@ fn the_newer_name_wins_and_says_so() {
 }
 
 #[test]
+fn a_command_that_resumed_a_worker_is_named_and_left_out() {
+    let said = "is not used: a worker that is started again begins its task anew; delete it";
+    let runner = "[runners.a]\ntick = \"a\"\n";
+    let plain = toml(runner).unwrap().config;
+    for value in ["\"a --resume {{session}}\"", "7"] {
+        let loaded = toml(&format!("{runner}resume = {value}\n")).unwrap();
+        assert_eq!(
+            loaded.warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+            [format!("`runners.a.resume` {said}")]
+        );
+        assert_eq!(loaded.config, plain);
+    }
+    let loaded = json(r#"{"resume":"a --resume"}"#).unwrap();
+    assert_eq!(
+        loaded.warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
+        [format!("`resume` {said}")]
+    );
+    assert!(loaded.config.runners.is_empty());
+}
+
+#[test]
 fn models_in_keys_of_their_own() {
     let text = r#"{"tick_command":"pi -p","worker_command":"pi --model {{model}} --thinking {{thinking}} @{{prompt_file}}",
                    "worker_model":"claude-opus-4-8","worker_thinking":"medium"}"#;
     let config = json(text).unwrap().config;
-    let [_, interactive, _] = command(&config, "default");
+    let [_, interactive] = command(&config, "default");
     assert_eq!(interactive.as_deref(), Some("pi --model claude-opus-4-8 --thinking medium @{{prompt_file}}"));
 }
 
