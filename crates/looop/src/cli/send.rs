@@ -55,9 +55,18 @@ impl Send {
             for row in &screen {
                 print::say(&format!("  {row}"));
             }
-            return Err(Failure::not_typed(format!(
-                "{name}: not typed: no composer has the keyboard, so Enter was not pressed"
-            ))
+            let what = match (full_screen, pasted) {
+                // It was pasted before it was looked for, and an editor takes any paste.
+                (true, true) => {
+                    "not submitted: it shows a full-screen program, and the text was pasted into it but not seen at a \
+                     prompt, so Enter was not pressed; an editor has it in its file now"
+                }
+                (true, false) => {
+                    "not typed: it shows a full-screen program without a prompt, so Enter was not pressed"
+                }
+                (false, _) => "not typed: no composer has the keyboard, so Enter was not pressed",
+            };
+            return Err(Failure::not_typed(format!("{name}: {what}"))
             .hint(format!(
                 "its screen is above; looop attach {name}, or looop send --keys {name} presses keys whatever it shows"
             )));

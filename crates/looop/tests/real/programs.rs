@@ -32,6 +32,45 @@ fn vim_edits_a_file() {
 }
 
 #[test]
+fn vim_is_named_as_a_full_screen_program_and_takes_keys() {
+    if !found(&["vim"]) {
+        return;
+    }
+    let desk = Desk::new("vi");
+    let file = desk.profile().outside().join("plan.txt");
+    desk.start(&format!("vim --clean '{}'", file.display()));
+    desk.expect(r"plan\.txt. \[New\]");
+    // Vim puts a paste into the file also in normal mode, and it is said that this is no prompt.
+    let sent = desk.verb("send", &["--json", "--", ":quit!"]).fails(4, "full-screen program");
+    let value = sent.json();
+    let said = (&value["delivery"], &value["full_screen"], &value["pasted"]);
+    assert_eq!(said, (&"not_typed".into(), &true.into(), &true.into()), "{value}");
+    assert!(sent.stderr.contains("pasted into it") && sent.stderr.contains("looop send --keys"), "{sent:?}");
+    desk.expect(r"\A:quit!\n");
+
+    // Keys are keys: an undo, a text, a command with Enter.
+    let keyed = desk.verb("send", &["--keys", "-n", "--", "u"]).ok();
+    assert!(keyed.stderr.contains("typed as keys"), "{keyed:?}");
+    desk.expect(r"\A\n~");
+    desk.verb("send", &["--keys", "--", "ithe heron waits"]).ok();
+    desk.expect(r"\Athe heron waits\n");
+    desk.press(&["Escape"]);
+    desk.verb("send", &["--keys", "--", ":set number"]).ok();
+    desk.expect(r"\A  1 the heron waits\n  2");
+
+    views::attach(&desk, "the heron waits", &[("Ahigh", "2 high")]);
+    desk.press(&["Escape"]);
+    let shot = desk.shot();
+    assert_eq!(shot.lines[..3], ["  1 the heron waits", "  2 high", "~"], "{}", shot.text());
+    views::watch(&desk, "2 high", "60x14 of 100x30");
+
+    desk.verb("send", &["--keys", "--", ":wq"]).ok();
+    assert_eq!(desk.wait(), 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), "the heron waits\nhigh\n");
+    desk.left_nothing();
+}
+
+#[test]
 fn less_pages_and_searches() {
     if !found(&["less", "tmux"]) {
         return;

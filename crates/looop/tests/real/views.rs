@@ -50,6 +50,19 @@ pub(crate) fn attach(desk: &Desk, mark: &str, typed: &[(&str, &str)]) {
     assert!(person.gets_it_back().success());
 }
 
+/// A person watches in a window that is smaller than the worker's, types in vain, and leaves; the terminal is left as it
+/// was. `mark` is in the part that they see, `part` on the row that says how large it is.
+#[track_caller]
+pub(crate) fn watch(desk: &Desk, mark: &str, part: &str) {
+    let before = desk.shot();
+    let mut person = Person::running(&desk.profile().command(&["watch", desk.id()]), 60, 15);
+    person.sees(part);
+    person.sees(mark);
+    person.types("xyzq");
+    assert!(person.gets_it_back().success());
+    assert_eq!(desk.shot().lines, before.lines);
+}
+
 /// Looks again and again until what is seen is as it should be, or it is clear that it never will be.
 fn within<T>(look: impl Fn() -> T, is_good: impl Fn(&T) -> bool) -> T {
     let deadline = Instant::now() + HANGS;
