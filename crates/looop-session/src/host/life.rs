@@ -1,6 +1,7 @@
 //! The life of a host, from its folder to its receipt.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,7 +32,8 @@ pub fn main(folder: &Path) -> ExitCode {
 }
 
 fn run(path: &Path) -> io::Result<()> {
-    let mut ground = setup::detach(path)?;
+    // Whoever finds the lock free finds the process gone: the kernel alone lets go of it.
+    let mut ground = ManuallyDrop::new(setup::detach(path)?);
     let tools = Tools::gather()?;
     let door = Door::open(&ground.folder)?;
     let body = Body::new(&ground.folder, &ground.stored.spec, clock::boot())?;
