@@ -73,8 +73,11 @@ impl Shop {
         self.run(&["beat"]).ok()
     }
 
+    /// What the next worker does. One that runs goes on with the script that it began with.
     fn agent(&self, script: &str) {
-        std::fs::write(self.yard.profile.outside().join("agent.sh"), script).unwrap();
+        let outside = self.yard.profile.outside();
+        std::fs::write(outside.join("agent.new"), script).unwrap();
+        std::fs::rename(outside.join("agent.new"), outside.join("agent.sh")).unwrap();
     }
 
     fn started(&self) -> usize {
