@@ -60,6 +60,8 @@ fn vim_is_named_as_a_full_screen_program_and_takes_keys() {
 
     views::attach(&desk, "the heron waits", &[("Ahigh", "2 high")]);
     desk.press(&["Escape"]);
+    // Vim says when it is done with the key: the cursor stands on the last letter, and no mode is named.
+    desk.expect(r"\n +2,4 +All");
     let shot = desk.shot();
     assert_eq!(shot.lines[..3], ["  1 the heron waits", "  2 high", "~"], "{}", shot.text());
     views::watch(&desk, "2 high", "60x14 of 100x30");
