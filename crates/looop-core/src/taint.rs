@@ -68,8 +68,10 @@ pub(crate) fn of_ask(ask: &AskRecord) -> bool {
     ask.from != "pulse" || ask.tainted
 }
 
-/// Whether a change of a worker's row or a claim repeats words of the worker's own.
+/// Whether a change of a worker's row or a claim repeats words of the worker's own. A row that was cut to be shown
+/// cannot be read, so it counts as if it did.
 pub(crate) fn of_row(change: &Change) -> bool {
-    let noted = |text: &Option<String>| text.as_ref().is_some_and(|text| text.contains("\"note\""));
-    change.item.starts_with("claim:") || noted(&change.old) || noted(&change.new)
+    let quotes =
+        |row: &String| serde_json::from_str::<Value>(row).map_or(true, |row| row.get("note").is_some());
+    change.item.starts_with("claim:") || [&change.old, &change.new].into_iter().flatten().any(quotes)
 }
