@@ -12,11 +12,16 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::checks::{finished, invariants, quieted};
 
-/// A profile on a disk of 1 MiB. Making one takes root and the right to mount.
+/// Set where a test runs in a mount namespace that it may change.
+const INSIDE: &str = "LOOOP_TEST_MAY_MOUNT";
+
+/// A profile on a disk of 1 MiB.
 struct SmallDisk(Profile);
 
 impl SmallDisk {
-    fn new() -> Option<Self> {
+    /// The disk. Nothing for a user who may not mount one: then `test` of this file has run, and passed, as root of a
+    /// user namespace.
+    fn new(test: &str) -> Option<Self> {
         let profile = Profile::new(env!("CARGO_BIN_EXE_looop"));
         fs::create_dir(profile.data()).unwrap();
         let mut mount = Command::new("mount");
@@ -25,10 +30,24 @@ impl SmallDisk {
         if mount.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(profile.playbook("# PLAYBOOK")));
         }
-        let must = std::env::var_os("LOOOP_TEST_ALL").is_some() && geteuid().is_root();
-        assert!(!must, "no small disk could be mounted: {mount:?}");
-        let reason = b"skipped: a small disk cannot be mounted by this user\n";
-        std::io::stderr().write_all(reason).unwrap();
+        assert!(!geteuid().is_root() && std::env::var_os(INSIDE).is_none(), "no small disk: {mount:?}");
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--mount"]);
+        if !unshare.arg("true").output().is_ok_and(|output| output.status.success()) {
+            assert!(
+                std::env::var_os("LOOOP_TEST_ALL").is_none(),
+                "no small disk and no namespace: {mount:?}"
+            );
+            let reason = b"skipped: this user can neither mount a small disk nor make a user namespace\n";
+            std::io::stderr().write_all(reason).unwrap();
+            return None;
+        }
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--user", "--map-root-user", "--mount"]).arg(std::env::current_exe().unwrap());
+        unshare.args([&format!("crash::full_disk::{test}"), "--exact", "--test-threads=1"]).env(INSIDE, "1");
+        let inner = unshare.output().unwrap();
+        let said = String::from_utf8_lossy(&inner.stdout);
+        assert!(inner.status.success() && said.contains("1 passed"), "{said}");
         None
     }
 
@@ -61,7 +80,7 @@ fn count(text: &str, part: &str) -> usize {
 
 #[test]
 fn a_full_disk_is_said_once_and_nothing_is_lost() {
-    let Some(small) = SmallDisk::new() else { return };
+    let Some(small) = SmallDisk::new("a_full_disk_is_said_once_and_nothing_is_lost") else { return };
     let profile = &small.0;
     profile.write("goals/g.md", long_recipe());
     profile.beat().ok();
@@ -82,7 +101,7 @@ fn a_full_disk_is_said_once_and_nothing_is_lost() {
 
 #[test]
 fn a_move_that_fills_the_disk_is_found_done_later() {
-    let Some(small) = SmallDisk::new() else { return };
+    let Some(small) = SmallDisk::new("a_move_that_fills_the_disk_is_found_done_later") else { return };
     let profile = &small.0;
     // What it prints takes six bytes each in the log: more than any slack. It is kept before the disk is full.
     let run = "echo once >>ran; printf '\\001%.0s' {1..2048}; until [ -s sessions/move~1/output.log ]; do sleep 0.01; \
@@ -99,7 +118,7 @@ fn a_move_that_fills_the_disk_is_found_done_later() {
 
 #[test]
 fn a_loop_that_cannot_write_still_ends_what_is_in_flight() {
-    let Some(small) = SmallDisk::new() else { return };
+    let Some(small) = SmallDisk::new("a_loop_that_cannot_write_still_ends_what_is_in_flight") else { return };
     let profile = &small.0;
     let here = profile.fifo("here");
     let run = format!("echo there > '{}'; sleep 1000", here.path().display());
@@ -130,7 +149,7 @@ fn a_loop_that_cannot_write_still_ends_what_is_in_flight() {
 
 #[test]
 fn the_loop_rides_out_a_full_disk() {
-    let Some(small) = SmallDisk::new() else { return };
+    let Some(small) = SmallDisk::new("the_loop_rides_out_a_full_disk") else { return };
     let profile = &small.0;
     profile.write("goals/g.md", long_recipe());
     profile.beat().ok();
@@ -209,8 +228,8 @@ struct Caught {
     gates: [Fifo; 2],
 }
 
-fn caught() -> Option<Caught> {
-    let small = SmallDisk::new()?;
+fn caught(test: &str) -> Option<Caught> {
+    let small = SmallDisk::new(test)?;
     let profile = &small.0;
     let (here, gates) = (profile.fifo("here"), [profile.fifo("sensor"), profile.fifo("move")]);
     let blocks = |gate: &Fifo| {
@@ -240,7 +259,11 @@ fn caught() -> Option<Caught> {
 
 #[test]
 fn what_ends_while_the_log_cannot_be_written_is_not_lost() {
-    let Some(Caught { small, pulse, verbs, gates }) = caught() else { return };
+    let Some(Caught { small, pulse, verbs, gates }) =
+        caught("what_ends_while_the_log_cannot_be_written_is_not_lost")
+    else {
+        return;
+    };
     let profile = &small.0;
     for verb in verbs {
         let told = finish(verb);
@@ -270,7 +293,9 @@ fn what_ends_while_the_log_cannot_be_written_is_not_lost() {
 
 #[test]
 fn down_ends_a_loop_that_cannot_write() {
-    let Some(Caught { small, pulse, verbs, .. }) = caught() else { return };
+    let Some(Caught { small, pulse, verbs, .. }) = caught("down_ends_a_loop_that_cannot_write") else {
+        return;
+    };
     let profile = &small.0;
     finish(profile.start(&["down"])).ok();
     pulse.ended();
