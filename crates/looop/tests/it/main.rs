@@ -11,6 +11,7 @@ mod cost;
 mod crash;
 mod deciders;
 mod doctor;
+mod documented;
 mod drive;
 mod letters;
 mod moves;
