@@ -82,24 +82,6 @@ pub(super) fn hand_over(waiter: &mpsc::Sender<Launched>, launched: Launched) -> 
     waiter.send(launched).map_err(|_| Failure::new("the thread that waits for a host ended"))
 }
 
-/// What came of looking for a session that an earlier lock holder began.
-pub(crate) enum Adopted {
-    /// It is over, and what came of it was posted.
-    Settled,
-    /// It runs, and a thread waits for its end.
-    Waits,
-    /// It runs, and no thread could be started that waits for it.
-    NoThread(Failure),
-}
-
-/// Starts the thread that waits for a session of an earlier lock holder.
-pub(super) fn wait_for(name: &str, wait: impl FnOnce() + Send + 'static) -> Adopted {
-    match threads::start(name, wait) {
-        Ok(()) => Adopted::Waits,
-        Err(failure) => Adopted::NoThread(failure),
-    }
-}
-
 fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<Spec> {
     let data = reader.root();
     let goal = plan.goal.clone().unwrap_or_default();
@@ -139,34 +121,35 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     Ok(spec)
 }
 
-/// Finds out what became of a hosted move that an earlier lock holder began.
+/// Finds out in the background what became of a hosted move that an earlier lock holder began; one that still runs is
+/// waited for.
 pub(crate) fn recover(
     reader: &Reader,
     (beat, plan, session): (BeatId, &Plan, &str),
     sender: &Poster,
-) -> Result<Adopted> {
-    let folder = folder(reader, session);
+) -> Result<()> {
     let (notice, confined) = (speaks(plan), !plan.rights.is_person());
-    match stands(&folder, session)? {
-        Standing::Live => {
-            let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-            Ok(wait_for("adopted", move || {
+    let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+    threads::start("adopted", move || {
+        let folder = folder(&reader, &session);
+        let outcome = match stands(&folder, &session) {
+            Err(failure) => return post(&sender, Message::Unsettled(failure)),
+            Ok(Standing::NeverRan) => return post(&sender, Message::ActNeverRan(beat)),
+            Ok(Standing::Live) => {
+                let said = format!("{session} of an earlier looop still runs; waiting for it");
+                post(&sender, Message::StillRuns(said));
                 let outcome = match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => outcome(&reader, (&session, notice), standing),
                     Err(failure) => unknown(&session, &failure.error),
                 };
-                post(&sender, Message::Acted(beat, brought(&reader, confined, outcome)));
-            }))
-        }
-        Standing::NeverRan => {
-            post(sender, Message::ActNeverRan(beat));
-            Ok(Adopted::Settled)
-        }
-        ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
-            post(sender, Message::Acted(beat, outcome(reader, (session, notice), ended)));
-            Ok(Adopted::Settled)
-        }
-    }
+                brought(&reader, confined, outcome)
+            }
+            Ok(ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_))) => {
+                outcome(&reader, (&session, notice), ended)
+            }
+        };
+        post(&sender, Message::Acted(beat, outcome));
+    })
 }
 
 /// Where a session stands, with the fence put up: `NeverRan` means that it never ran and never will.

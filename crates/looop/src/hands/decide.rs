@@ -8,12 +8,13 @@ use looop_core::model::plan::RunId;
 use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
-use super::act::{Adopted, ended, folder, hand_over, stands, wait_for, waiter};
+use super::act::{ended, folder, hand_over, stands, waiter};
 use super::{decider, environ, sense};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
+use crate::threads;
 
 /// The word by which a decide is told that moves about workers are on offer.
 pub(super) const WORKERS: &str = "workers";
@@ -71,29 +72,29 @@ fn launch(writer: &Writer, config: &Config, order: &DecideOrder) -> Result<Launc
     host::launch(prepared, &environ::image(), &["_host"]).map_err(failed)
 }
 
-/// Waits for a decide that an earlier lock holder started, or finds what it left.
-pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster) -> Result<Adopted> {
-    let folder = folder(reader, session);
-    match stands(&folder, session)? {
-        Standing::Live => {
-            let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-            Ok(wait_for("adopted", move || {
-                let record = match ended(&reader, &session, host::wait(&folder)) {
+/// Finds out in the background what became of a decide that an earlier lock holder started; one that still runs is
+/// waited for.
+pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster) -> Result<()> {
+    let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
+    threads::start("adopted", move || {
+        let folder = folder(&reader, &session);
+        let record = match stands(&folder, &session) {
+            Err(failure) => return post(&sender, Message::Unsettled(failure)),
+            Ok(Standing::NeverRan) => return post(&sender, Message::RunNeverRan(run)),
+            Ok(Standing::Live) => {
+                let said = format!("decide {run} of an earlier looop still runs; its decision will be taken");
+                post(&sender, Message::StillRuns(said));
+                match ended(&reader, &session, host::wait(&folder)) {
                     Ok(standing) => record(&reader, run, &standing),
                     Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
-                };
-                post(&sender, Message::Decided(run, Box::new(record)));
-            }))
-        }
-        Standing::NeverRan => {
-            post(sender, Message::RunNeverRan(run));
-            Ok(Adopted::Settled)
-        }
-        standing @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_)) => {
-            post(sender, Message::Decided(run, Box::new(record(reader, run, &standing))));
-            Ok(Adopted::Settled)
-        }
-    }
+                }
+            }
+            Ok(ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_))) => {
+                record(&reader, run, &ended)
+            }
+        };
+        post(&sender, Message::Decided(run, Box::new(record)));
+    })
 }
 
 /// The record that a decide left, or one that says why there is none.

@@ -16,6 +16,7 @@ use looop_store::Reader;
 use super::act::{causes, folder};
 use super::awaited::{self, Claim};
 use super::task::{Task, Told};
+use super::worker::Found;
 use super::{worker, works};
 use crate::clock;
 use crate::config::Config;
@@ -54,6 +55,30 @@ pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome
         Act::Ended { session, also } => (end_all(reader, session, also), None),
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => (mismatch(plan), None),
     }
+}
+
+/// What became of a worker move that an earlier lock holder began; `None` if it never ran and never will. To type what
+/// was typed, or to end what has ended, does no harm. Blocks; what was launched is the caller's to reap.
+pub(crate) fn recover(
+    reader: &Reader,
+    config: &Config,
+    plan: &Plan,
+) -> Result<Option<(Outcome, Option<Launched>)>> {
+    Ok(match &plan.act {
+        Act::Worker { session, .. } | Act::Again { session, .. } => {
+            match worker::recover(reader, config, session)? {
+                Found::Done(outcome) => Some((outcome, None)),
+                Found::NeverRan => None,
+            }
+        }
+        Act::Ended { session, also } if were_killed(reader, session, also)? => Some((Outcome::done(), None)),
+        Act::Ended { .. }
+        | Act::Typed { .. }
+        | Act::Nothing
+        | Act::Hosted { .. }
+        | Act::File { .. }
+        | Act::Archive { .. } => Some(perform(reader, config, plan)),
+    })
 }
 
 /// What a worker is told of the last one, with what that one asked. Of what was answered between two looks only the
@@ -301,7 +326,7 @@ pub(crate) fn sweep_all(data: &Path) -> Result<()> {
 }
 
 /// Whether sessions have been ended on request.
-pub(crate) fn were_killed(reader: &Reader, session: &str, also: &[String]) -> Result<bool> {
+fn were_killed(reader: &Reader, session: &str, also: &[String]) -> Result<bool> {
     for session in std::iter::once(session).chain(also.iter().map(String::as_str)) {
         let standing = host::standing(&folder(reader, session));
         let standing =

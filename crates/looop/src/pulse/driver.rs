@@ -28,7 +28,7 @@ use super::settings::Source;
 use super::workers::Following;
 use crate::clock;
 use crate::config::Config;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::hands::brakes::Brakes;
 use crate::hands::fleet;
 use crate::hands::proofs::Unproven;
@@ -84,6 +84,8 @@ pub(crate) struct Driver {
     /// The move and the decide whose end a thread of ours will report.
     pub(super) begun: Option<BeatId>,
     pub(super) awaited: Option<RunId>,
+    /// Why it cannot be known what became of what an earlier lock holder began.
+    pub(super) unsettled: Option<Failure>,
     /// Verbs that wait for a reply.
     pub(super) waiting: BTreeMap<u64, Sender<Said>>,
     pub(super) asked: u64,
@@ -181,10 +183,16 @@ impl Driver {
     }
 
     pub(super) fn drain(&mut self) -> std::result::Result<(), Halt> {
+        self.settled()?;
         while let Some(event) = self.events.pop_front() {
             self.step(event)?;
         }
         Ok(())
+    }
+
+    /// Fails where it cannot be known what became of what an earlier lock holder began.
+    pub(super) fn settled(&mut self) -> Result<()> {
+        self.unsettled.take().map_or(Ok(()), Err)
     }
 
     pub(super) fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
@@ -268,17 +276,14 @@ impl Driver {
                 self.upkeep.0 = false;
                 self.warn_of(said);
             }
-            Message::Cleared(problems) => {
-                let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
-                self.events.push_back(Event::Cleared(fleet, problems));
-            }
+            Message::Cleared(problems) => self.cleared(problems),
             Message::Decided(run, record) => {
                 self.awaited.take_if(|awaited| *awaited == run);
                 let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
                 self.events.push_back(Event::Decided(run, record, Box::new(docs)));
                 self.keep_up();
             }
-            Message::RunNeverRan(run) => self.events.push_back(Event::RunNeverRan(run)),
+            Message::RunNeverRan(run) => self.never_ran(Event::RunNeverRan(run)),
             Message::Acted(beat, outcome) => {
                 self.begun.take_if(|begun| *begun == beat);
                 self.events.push_back(Event::Acted(beat, outcome));
@@ -286,7 +291,9 @@ impl Driver {
             }
             Message::Worked(beat, outcome, launched) => self.worked(beat, outcome, launched),
             Message::Pruned(id, gone, kept) => self.events.push_back(Event::Pruned(id, gone, kept)),
-            Message::ActNeverRan(beat) => self.events.push_back(Event::ActNeverRan(beat)),
+            Message::ActNeverRan(beat) => self.never_ran(Event::ActNeverRan(beat)),
+            Message::StillRuns(text) => self.warn(&text),
+            Message::Unsettled(failure) => self.unsettled = Some(failure),
             Message::Sent(key, results) => {
                 self.sending = self.sending.saturating_sub(1);
                 self.events.push_back(Event::Notified(key, results));
@@ -298,6 +305,19 @@ impl Driver {
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender, guest) => self.asked(*request, sender, &guest),
         }
+    }
+
+    /// The workers were ended, or what of them could not be.
+    fn cleared(&mut self, problems: Vec<String>) {
+        let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
+        self.events.push_back(Event::Cleared(fleet, problems));
+    }
+
+    /// What an earlier lock holder began never ran: no thread of ours waits for it any more.
+    fn never_ran(&mut self, event: Event) {
+        self.awaited.take_if(|run| matches!(event, Event::RunNeverRan(of) if of == *run));
+        self.begun.take_if(|beat| matches!(event, Event::ActNeverRan(of) if of == *beat));
+        self.events.push_back(event);
     }
 
     /// Takes in what a pass saw.

@@ -18,7 +18,6 @@ use looop_store::Recovered;
 use super::driver::{Driver, Halt};
 use super::inbox::{Message, Said, post};
 use crate::failure::{Failure, Result};
-use crate::hands::act::Adopted;
 use crate::hands::notify::{self, Said as Told};
 use crate::hands::sense::{Open, Pass};
 use crate::hands::{act, decide, fleet, labour, rules, trial, upkeep};
@@ -255,7 +254,7 @@ impl Driver {
 
     /// Does an effect a moment later, because no thread could be started for it. A verb does not wait: what it leaves is
     /// taken up by the next lock holder.
-    fn postpone(&mut self, effect: Effect, failure: Failure) -> Result<()> {
+    pub(super) fn postpone(&mut self, effect: Effect, failure: Failure) -> Result<()> {
         if !self.manner.loops {
             return Err(failure);
         }
@@ -280,16 +279,12 @@ impl Driver {
         if self.awaited == Some(run) {
             return Ok(());
         }
-        match decide::adopt(&self.reader, run, session, &self.ear.poster())? {
-            Adopted::Settled => Ok(()),
-            Adopted::Waits => {
+        match decide::adopt(&self.reader, run, session, &self.ear.poster()) {
+            Ok(()) => {
                 self.awaited = Some(run);
-                self.warn(&format!(
-                    "decide {run} of an earlier looop still runs; its decision will be taken"
-                ));
                 Ok(())
             }
-            Adopted::NoThread(failure) => self.postpone(Effect::Adopt(run, session.to_owned()), failure),
+            Err(failure) => self.postpone(Effect::Adopt(run, session.to_owned()), failure),
         }
     }
 
@@ -302,15 +297,9 @@ impl Driver {
         }
         match &plan.act {
             Act::Hosted { session } => {
-                match act::recover(&self.reader, (beat, &plan, session), &self.ear.poster())? {
-                    Adopted::Settled => {}
-                    Adopted::Waits => {
-                        self.begun = Some(beat);
-                        self.warn(&format!("{session} of an earlier looop still runs; waiting for it"));
-                    }
-                    Adopted::NoThread(failure) => {
-                        return self.postpone(Effect::Recover(beat, plan), failure);
-                    }
+                match act::recover(&self.reader, (beat, &plan, session), &self.ear.poster()) {
+                    Ok(()) => self.begun = Some(beat),
+                    Err(failure) => return self.postpone(Effect::Recover(beat, plan), failure),
                 }
             }
             Act::Worker { .. } | Act::Typed { .. } | Act::Ended { .. } | Act::Again { .. } => {

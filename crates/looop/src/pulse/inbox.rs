@@ -13,6 +13,7 @@ use looop_core::model::plan::{BeatId, RunId};
 use looop_session::Launched;
 
 use super::guest::Guest;
+use crate::failure::Failure;
 use crate::hands::notify::Results;
 use crate::hands::sense::Sensed;
 
@@ -36,6 +37,10 @@ pub(crate) enum Message {
     Acted(BeatId, Outcome),
     /// A hosted move that the log knows never ran.
     ActNeverRan(BeatId),
+    /// What an earlier lock holder began still runs; the text says what.
+    StillRuns(String),
+    /// It cannot be known what became of what an earlier lock holder began: nothing can go on before it is.
+    Unsettled(Failure),
     /// A sensor's trial run ended: what came of it, if it must not be written.
     Tried(BeatId, Option<String>),
     /// A move that touches a worker ended; a host that it launched is to be reaped.

@@ -128,6 +128,7 @@ impl Driver {
     /// One turn: one thing that is at hand, or else the next thing that happens. Signals and callers have their turn
     /// between any two of them.
     fn turn(&mut self, data: &Path, show: &mut Show<'_>) -> Step {
+        self.settled()?;
         self.give_up_waiting();
         if let Some(event) = self.events.pop_front() {
             if let Some(signal) = self.ear.aside(&self.control)? {

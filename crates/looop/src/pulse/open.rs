@@ -129,6 +129,7 @@ fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> R
         stepping: None,
         begun: None,
         awaited: None,
+        unsettled: None,
         waiting: std::collections::BTreeMap::new(),
         asked: 0,
         sending: 0,

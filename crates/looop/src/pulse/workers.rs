@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use looop_core::engine::io::{Event, RequestId};
+use looop_core::engine::io::{Effect, Event, RequestId};
 use looop_core::ledger::state::WorkerRecord;
 use looop_core::meter::Micros;
 use looop_core::model::outcome::Outcome;
-use looop_core::model::plan::{Act, BeatId, Plan};
+use looop_core::model::plan::{BeatId, Plan};
 use looop_core::purse;
 use looop_core::world::fleet::Fleet;
 use looop_core::world::observation::Scope;
@@ -19,7 +19,6 @@ use crate::clock;
 use crate::failure::Result;
 use crate::hands::growth::{self, Follow};
 use crate::hands::sense::{Metering, Sensed};
-use crate::hands::worker::Found;
 use crate::hands::{fleet, labour, worker, worktree};
 use crate::threads;
 
@@ -65,26 +64,21 @@ impl Driver {
         self.hosts.retain_mut(|host| matches!(host.try_reap(), Ok(false)));
     }
 
-    /// What became of a worker move that an earlier lock holder began. To type what was typed, or to end what has
-    /// ended, does no harm.
+    /// Finds out in the background what became of a worker move that an earlier lock holder began.
     pub(super) fn recover_worker(&mut self, beat: BeatId, plan: Box<Plan>) -> Result<()> {
-        match &plan.act {
-            Act::Worker { session, .. } | Act::Again { session, .. } => {
-                let found = worker::recover(&self.reader, &self.config, session)?;
-                self.events.push_back(match found {
-                    Found::Done(outcome) => Event::Acted(beat, outcome),
-                    Found::NeverRan => Event::ActNeverRan(beat),
-                });
-            }
-            Act::Ended { session, also } if labour::were_killed(&self.reader, session, also)? => {
-                self.events.push_back(Event::Acted(beat, Outcome::done()));
-            }
-            Act::Ended { .. }
-            | Act::Typed { .. }
-            | Act::Nothing
-            | Act::Hosted { .. }
-            | Act::File { .. }
-            | Act::Archive { .. } => self.act_on_worker(beat, plan),
+        let (reader, config, sender) = (self.reader.clone(), self.config.clone(), self.ear.poster());
+        let of = plan.clone();
+        let started = threads::start("recover", move || {
+            let message = match labour::recover(&reader, &config, &of) {
+                Ok(Some((outcome, launched))) => Message::Worked(beat, outcome, launched),
+                Ok(None) => Message::ActNeverRan(beat),
+                Err(failure) => Message::Unsettled(failure),
+            };
+            post(&sender, message);
+        });
+        match started {
+            Ok(()) => self.begun = Some(beat),
+            Err(failure) => return self.postpone(Effect::Recover(beat, plan), failure),
         }
         Ok(())
     }

@@ -289,18 +289,21 @@ fn no_path_of_a_machine_is_in_any_file() {
 
 /// What waits for a process, or reads files and folders that may be large: only in a thread of its own.
 const BLOCKING: &[&str] = &[
+    "act::stands",
     "host::end",
     "host::kill",
     "host::sweep",
     "host::wait",
     "labour::clear",
     "labour::perform",
+    "labour::recover",
     "labour::restrain",
     "labour::sweep_lost",
     "notify::send",
     "trial::problem",
     "upkeep::sweep",
     "usages.look",
+    "worker::recover",
     "worker::remove",
     "fs::read_dir",
     "fs::remove_dir_all",

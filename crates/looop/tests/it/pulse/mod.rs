@@ -7,7 +7,7 @@ mod deciding;
 mod ending;
 mod faults;
 mod folders;
-mod looping;
+pub(crate) mod looping;
 mod place;
 mod storms;
 mod terminal;

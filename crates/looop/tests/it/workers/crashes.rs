@@ -2,11 +2,14 @@
 
 use std::os::unix::process::ExitStatusExt;
 
+use looop_core::ledger::entry::Entry;
+use looop_sim::profile::write_program;
 use looop_store::POINTS;
 use serde_json::{Value, json};
 
 use super::trees::Repo;
-use super::yard::Yard;
+use super::yard::{IDLE, Yard};
+use crate::pulse::looping::Looping;
 
 /// Points of whoever starts a worker, before and after its host has begun to live.
 const STARTING: [&str; 4] = ["host.prepared", "start.announced", "host.spawned", "host.launched"];
@@ -66,6 +69,55 @@ fn a_host_that_died_later_is_lost_and_what_it_started_is_ended() {
         assert_eq!(yard.rows(&["--all"]), Vec::<Value>::new(), "{point}");
         assert!(yard.read_outside("ran").len() <= "ran\n".len(), "{point}: it ran twice");
     }
+}
+
+/// A worker whose starter died when the worktree was made.
+fn half_started() -> Repo {
+    let repo = Repo::new();
+    let args = ["worker", "start", "ship", "--goal", "ship", "--command", IDLE];
+    let mut call = repo.yard.profile.command(&args);
+    let died = call.env("LOOOP_CRASH_AT", "worker.worktree").output().unwrap().status.signal();
+    assert_eq!(died, Some(9));
+    repo
+}
+
+#[test]
+fn a_start_is_taken_back_as_soon_as_a_thread_can_be_had() {
+    let repo = half_started();
+    let env = [("LOOOP_INTERVAL", "3600"), ("LOOOP_NO_THREAD", "recover")];
+    let mut looping = Looping::start(&repo.yard.profile, &["--json", "--keep-workers"], &env);
+    looping.says("cannot start a thread");
+    looping.event("finished");
+    looping.ends("TERM");
+    assert_eq!(repo.yard.row("ship")["state"], "alive");
+    assert_eq!(repo.trees(), 2, "what the first start had made is gone");
+}
+
+#[test]
+fn a_start_that_is_taken_back_delays_no_request() {
+    let repo = half_started();
+    let (yard, profile) = (&repo.yard, &repo.yard.profile);
+    // A git that takes its time to remove what the start had made.
+    let (here, gate, waits) = yard.gated();
+    let bin = profile.outside().join("bin");
+    std::fs::create_dir(&bin).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *'worktree remove'*) {waits};; esac\nPATH='{path}' exec git \"$@\"\n"
+    );
+    write_program(&bin.join("git"), &script);
+    let path = format!("{}:{path}", bin.display());
+    let mut looping = Looping::start(profile, &["--json"], &[("LOOOP_INTERVAL", "3600"), ("PATH", &path)]);
+    assert_eq!(here.hear(), "there\n");
+    yard.run(&["pause"]).ok();
+    gate.say("");
+    looping.event("finished");
+    looping.ends("TERM");
+    let entries = profile.entries();
+    let paused = entries.iter().position(|entry| matches!(entry, Entry::Paused { .. })).unwrap();
+    let restarted = entries.iter().position(|entry| matches!(entry, Entry::Restarted { .. })).unwrap();
+    assert!(paused < restarted, "the request waited for git");
+    assert_eq!(looop_core::check::violations(&profile.lines()), Vec::<String>::new());
 }
 
 /// A call that is killed at one of its points, and what may be alive when all is recovered.
