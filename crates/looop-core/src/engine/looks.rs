@@ -88,6 +88,13 @@ impl Looks {
         }
     }
 
+    fn under_way(&self, scope: Scope) -> Option<&Look> {
+        match scope {
+            Scope::Full => self.full.under_way.as_ref(),
+            Scope::Quick => self.quick.under_way.as_ref(),
+        }
+    }
+
     /// Wants a look. One that is wanted already serves both.
     pub(super) fn want(&mut self, look: Look) {
         match &mut self.slot(look.scope).wanted {
@@ -181,6 +188,11 @@ impl Engine {
     /// Whether the first full look is still to come: sensors that hang must not keep letters waiting until then.
     pub fn is_early(&self) -> bool {
         self.looked == 0 && self.looks.is_full_ahead()
+    }
+
+    /// Whether the look of this scope that is under way is for dry runs alone, so that it must change nothing.
+    pub fn is_dry(&self, scope: Scope) -> bool {
+        self.looks.under_way(scope).is_some_and(|look| !look.wet)
     }
 
     /// Begins the looks that can be begun. A full one waits for a move: it would see it half done.

@@ -302,6 +302,13 @@ impl WorkerRecord {
         self.work.as_ref().filter(|work| open && !work.is_nothing())
     }
 
+    /// The word for what is known of its proof: `pass`, `fail`, or `unchanged` where it changed nothing.
+    pub fn verify_word(&self) -> Option<&'static str> {
+        let nothing = self.work.as_ref().is_some_and(Work::is_nothing);
+        let word = |pass| if pass { "pass" } else { "fail" };
+        if nothing { Some("unchanged") } else { self.proven.map(word) }
+    }
+
     /// Whether its work is done and waits for a person: it is proven, or there was nothing to prove it by and it ended
     /// well.
     pub fn waits_for_review(&self) -> bool {

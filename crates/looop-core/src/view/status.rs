@@ -12,7 +12,6 @@ use crate::gate::{Limits, backoff_left, paused};
 use crate::ledger::state::{Ledger, UndeliveredRecord, WorkerRecord};
 use crate::meter::Micros;
 use crate::model::goal;
-use crate::model::work::Work;
 use crate::purse;
 use crate::time::{Now, machine_text, span_text};
 use crate::world::fleet::{Worker, WorkerState};
@@ -331,7 +330,7 @@ pub fn worker_view(
         health: Health::of(worker, waits_on.is_some(), limits).word(),
         goal: worker.goal.clone(),
         runner: worker.runner.clone(),
-        verify: record.and_then(verify_word),
+        verify: record.and_then(WorkerRecord::verify_word),
         branch: record.and_then(WorkerRecord::unsettled).map(|work| work.branch.clone()),
         review: record.filter(|record| record.waits_for_review()).map(|_| worker.session.clone()),
         waits_on: waits_on.cloned(),
@@ -343,13 +342,6 @@ pub fn worker_view(
         unreported_usd: record.map_or(0.0, |record| purse::unreported(record).dollars()),
         allowed_usd: allowed.map(Micros::dollars),
     }
-}
-
-/// The word for what is known of a worker's proof: `pass`, `fail`, or `unchanged`.
-pub fn verify_word(record: &WorkerRecord) -> Option<&'static str> {
-    let nothing = record.work.as_ref().is_some_and(Work::is_nothing);
-    let word = |pass| if pass { "pass" } else { "fail" };
-    if nothing { Some("unchanged") } else { record.proven.map(word) }
 }
 
 fn asks(ledger: &Ledger, now: &Now) -> Vec<AskView> {

@@ -12,7 +12,7 @@ use crate::admit::workers::budget;
 use crate::approval::PULSE;
 use crate::builtin::{Readiness, readiness};
 use crate::gate::Limits;
-use crate::ledger::state::{AskRecord, Ledger};
+use crate::ledger::state::{AskRecord, Ledger, WorkerRecord};
 use crate::meter::Micros;
 use crate::model::goal;
 use crate::model::moves::one_line;
@@ -83,8 +83,8 @@ pub struct WorkerRow<'a> {
     pub health: Health,
     /// The goal that it serves.
     pub goal: Option<&'a str>,
-    /// Whether its work was proven, if that was tried.
-    pub proven: Option<bool>,
+    /// Whether its work was proven, if that was tried: `pass`, `fail`, or `unchanged` where there is none.
+    pub verify: Option<&'static str>,
     /// What it waits for, while it waits on a person.
     pub note: Option<String>,
 }
@@ -92,7 +92,6 @@ pub struct WorkerRow<'a> {
 impl WorkerRow<'_> {
     /// The row as JSON.
     pub fn value(&self) -> Value {
-        let verify = self.proven.map(|pass| if pass { "pass" } else { "fail" });
         let mut row = json!({
             "id": self.id,
             "state": self.state.word(),
@@ -100,7 +99,7 @@ impl WorkerRow<'_> {
             "exit_code": self.state.exit_code(),
             "health": self.health.word(),
             "goal": self.goal,
-            "verify": verify,
+            "verify": self.verify,
         });
         if let Some(note) = &self.note {
             row["note"] = note.as_str().into();
@@ -120,7 +119,7 @@ fn sessions(ledger: &Ledger, seen: &Observation, limits: &Limits) -> Reading {
             state: &worker.state,
             health: Health::of(worker, ask.is_some(), limits),
             goal: worker.goal.as_deref(),
-            proven: ledger.workers.get(&worker.session).and_then(|record| record.proven),
+            verify: ledger.workers.get(&worker.session).and_then(WorkerRecord::verify_word),
             note: prompt.filter(|_| worker.state.is_alive()),
         };
         rows.push(row.value());

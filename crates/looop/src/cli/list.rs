@@ -54,7 +54,10 @@ impl List {
             text(&worker.runner),
             age_text(worker.ran_s),
             age_text(worker.silent_s),
-            worker.verify.unwrap_or("-").to_owned(),
+            match worker.verify {
+                Some("unchanged") => "no changes".to_owned(),
+                verify => verify.unwrap_or("-").to_owned(),
+            },
             text(&worker.waits_on),
         ]
     }

@@ -12,7 +12,7 @@ use super::args::Json;
 use super::print;
 use crate::failure::Result;
 use crate::ops::Place;
-use crate::ops::review::{self, Open, Whole};
+use crate::ops::review::{self, Done, Open, Whole};
 
 /// Lines of a diff that are shown unasked.
 const LINES: usize = 300;
@@ -56,8 +56,9 @@ pub(super) struct Merge {
 /// The goal may be served again; the next worker is told that, and why.
 #[derive(Args, Debug)]
 pub(super) struct Discard {
-    /// Which worker or session
-    id: String,
+    /// Which workers or sessions
+    #[arg(required = true)]
+    ids: Vec<String>,
     /// Why, for the next worker
     #[arg(long, value_name = "TEXT")]
     because: Option<String>,
@@ -217,11 +218,23 @@ fn next(work: &Whole) {
 }
 
 fn settle(place: &Place, id: &str, (how, because, json): (Settle, Option<String>, bool)) -> Result<ExitCode> {
-    let (session, said) = review::settle(place, id, how, because)?;
+    let Done { session, text, removed, remains } = review::settle(place, id, how, because)?;
     if json {
-        print::json(&json!({"v": 1, "session": session, "done": how.verb(), "text": said}))?;
-    } else {
-        print::out(&format!("{} the work of {session}: {said}", how.done()));
+        print::json(&json!({
+            "v": 1, "session": session, "done": how.verb(), "text": text, "removed": removed, "remains": remains,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    print::out(&format!("{} the work of {session}: {text}", how.done()));
+    for session in &removed {
+        print::out(&format!("removed the earlier work of {session}, all of which is merged"));
+    }
+    for earlier in &remains {
+        print::out(&format!("the earlier work of {} remains on {}", earlier.session, earlier.branch));
+    }
+    if !remains.is_empty() {
+        let sessions: Vec<&str> = remains.iter().map(|earlier| earlier.session.as_str()).collect();
+        print::say(&format!("looop discard {} removes what remains", sessions.join(" ")));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -234,7 +247,10 @@ impl Merge {
 
 impl Discard {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
-        settle(place, &self.id, (Settle::Discard, self.because.clone(), self.json.json))
+        for id in &self.ids {
+            settle(place, id, (Settle::Discard, self.because.clone(), self.json.json))?;
+        }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -167,9 +167,10 @@ pub(super) fn folder(repo: &Path) -> Result<PathBuf, String> {
     Err(format!("{} is not the top folder of a repository", repo.display()))
 }
 
-/// Runs another program of the person in the repository, and gives what it prints.
-pub(super) fn program(git: &Git<'_>, argv: &[&str]) -> Result<String, String> {
-    let env = environ::of_person(git.reader.root(), git.config, &QUIET).map_err(|failure| failure.error)?;
+/// Runs another program in the repository, with the variables that are granted to it, and gives what it prints.
+pub(super) fn program(git: &Git<'_>, argv: &[&str], granted: &Granted) -> Result<String, String> {
+    let env = environ::of_decider(git.reader.root(), git.config, granted, &QUIET);
+    let env = env.map_err(|failure| failure.error)?;
     let argv = argv.iter().map(OsString::from).collect();
     let (cwd, timeout) = (git.repo.to_owned(), Some(REMOTE_DEADLINE));
     judged(run_to_end(git.config, Job { argv, env: Some(env), cwd, timeout, ..git.job() })?)

@@ -61,7 +61,11 @@ impl Pass {
     /// has nothing to prove.
     pub(super) fn look_at_copies(&mut self, reader: &Reader, config: &Config) {
         for (session, goal) in std::mem::take(&mut self.unseen) {
-            let work = works::inspect(reader, config, (&session, &goal));
+            let work = if self.dry {
+                works::count(reader, config, (&session, &goal))
+            } else {
+                works::inspect(reader, config, (&session, &goal))
+            };
             let proof = |task: &Task| matches!(task, Task::Proof(of) if *of == session);
             if work.is_nothing()
                 && let Some(at) = self.tasks.iter().position(proof)

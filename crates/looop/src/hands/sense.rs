@@ -69,6 +69,8 @@ pub(crate) struct Open {
     pub(crate) stale: BTreeSet<String>,
     /// Whether nothing is to be run, because a first full look does.
     pub(crate) early: bool,
+    /// Whether nothing may be changed.
+    pub(crate) dry: bool,
 }
 
 /// One pass over the world: files and letters have been read, sensors and checks are still to be run.
@@ -82,6 +84,8 @@ pub(crate) struct Pass {
     pub(super) unseen: Vec<(String, String)>,
     /// Sessions whose copies have nothing that is not committed, apart from what a proof leaves.
     pub(super) gathered: BTreeSet<String>,
+    /// Whether nothing may be changed: copies are only counted, and no proof is run in them.
+    pub(super) dry: bool,
     now: Now,
 }
 
@@ -124,11 +128,11 @@ impl Pass {
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
         let seen = observation((reader, now.wall), (scan.docs, scan.odd, scan.broken), fleet, open);
         let seen = Observation { scope, secret, early: open.early, ..seen };
-        let copies = outputs::is_pending(reader.root());
+        let (copies, dry) = (!open.dry && outputs::is_pending(reader.root()), open.dry);
         let unseen = open.unseen.iter().filter(|(session, _)| !open.early && !seen.docs.fleet.lives(session));
         let unseen = unseen.cloned().collect();
         let (tasks, jobs, gathered) = (Vec::new(), Vec::new(), BTreeSet::new());
-        let mut pass = Self { seen, tasks, jobs, copies, unseen, gathered, now };
+        let mut pass = Self { seen, tasks, jobs, copies, unseen, gathered, dry, now };
         if open.early {
             return Ok(pass);
         }
@@ -140,7 +144,9 @@ impl Pass {
             }
         }
         pass.add_checks(place, known, open);
-        pass.add_proofs(place, &open.unproven);
+        if !open.dry {
+            pass.add_proofs(place, &open.unproven);
+        }
         Ok(pass)
     }
 
@@ -229,6 +235,11 @@ impl Sensed {
     /// How wide the look is.
     pub(crate) fn scope(&self) -> Scope {
         self.pass.seen.scope
+    }
+
+    /// Whether it must change nothing.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.pass.dry
     }
 
     /// The workers as the pass saw them, where no time has passed since.

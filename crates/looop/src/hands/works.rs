@@ -9,14 +9,14 @@ use looop_core::world::fleet::worker_of;
 use looop_session::Ended;
 use looop_store::Reader;
 
-use super::git::{Copy, Git, program};
+use super::git::{Copy, Git};
 use super::worktree::{Origin, forget, note, origin, path, take_down};
 use crate::config::Config;
 
 /// Files that are named where there are many.
 const NAMED: usize = 5;
 /// What a commit of changes that a worker had not committed begins with.
-const LEFT_OVER: &str = "Uncommitted changes";
+pub(super) const LEFT_OVER: &str = "Uncommitted changes";
 /// What git keeps in its folder while something is under way, and what that is.
 const UNDER_WAY: [(&str, &str); 6] = [
     ("MERGE_HEAD", "a merge"),
@@ -28,17 +28,26 @@ const UNDER_WAY: [(&str, &str); 6] = [
 ];
 
 /// One worker's work, with what is needed to deal with it.
-struct Desk<'a> {
-    git: Git<'a>,
+pub(super) struct Desk<'a> {
+    pub(super) git: Git<'a>,
     copy: Copy<'a>,
-    origin: &'a Origin,
-    session: &'a str,
-    goal: &'a str,
+    pub(super) origin: &'a Origin,
+    pub(super) session: &'a str,
+    pub(super) goal: &'a str,
 }
 
 /// What a session that has ended left in its copy. What it had not committed is committed on its branch, so that what is
 /// proven, shown and merged is the same.
-pub(crate) fn inspect(reader: &Reader, config: &Config, (session, goal): (&str, &str)) -> Work {
+pub(crate) fn inspect(reader: &Reader, config: &Config, of: (&str, &str)) -> Work {
+    measured((reader, config), of, false)
+}
+
+/// The same without changing anything: what is not committed counts as one more commit.
+pub(crate) fn count(reader: &Reader, config: &Config, of: (&str, &str)) -> Work {
+    measured((reader, config), of, true)
+}
+
+fn measured((reader, config): (&Reader, &Config), (session, goal): (&str, &str), as_it_is: bool) -> Work {
     let origin = match origin(reader, session) {
         Ok(Some(origin)) => origin,
         // Nothing is left that could be lost.
@@ -49,7 +58,8 @@ pub(crate) fn inspect(reader: &Reader, config: &Config, (session, goal): (&str, 
     let desk =
         Desk { git: origin.git(reader, config), copy: origin.copy(&target), origin: &origin, session, goal };
     let branch = origin.branch.clone();
-    desk.gather().and_then(|()| desk.amount()).unwrap_or_else(|problem| {
+    let amount = if as_it_is { desk.amount_as_it_is() } else { desk.gather().and_then(|()| desk.amount()) };
+    amount.unwrap_or_else(|problem| {
         let problem = Some(format!("its copy {} cannot be looked at: {problem}", target.display()));
         Work { branch, problem, ..Work::default() }
     })
@@ -94,7 +104,7 @@ pub(super) fn lost_with(
     Ok(())
 }
 
-fn head(origin: &Origin) -> String {
+pub(super) fn head(origin: &Origin) -> String {
     format!("refs/heads/{}", origin.branch)
 }
 
@@ -165,7 +175,7 @@ fn gone(session: &str) -> String {
 }
 
 /// The branch that is checked out.
-fn current(git: &Git<'_>) -> Result<String, String> {
+pub(super) fn current(git: &Git<'_>) -> Result<String, String> {
     let branch = git.plain(&["symbolic-ref", "--quiet", "--short", "HEAD"]);
     branch.map(|branch| branch.trim().to_owned()).map_err(|_| {
         format!(
@@ -217,7 +227,7 @@ pub(crate) fn settle(
 }
 
 impl Desk<'_> {
-    fn branch(&self) -> &str {
+    pub(super) fn branch(&self) -> &str {
         &self.origin.branch
     }
 
@@ -231,7 +241,7 @@ impl Desk<'_> {
     }
 
     /// Sees to it that the branch has all that is in the copy.
-    fn gather(&self) -> Result<(), String> {
+    pub(super) fn gather(&self) -> Result<(), String> {
         if !self.copy.path.exists() {
             return Ok(());
         }
@@ -264,16 +274,43 @@ impl Desk<'_> {
         Ok(())
     }
 
+    /// The commit that the branch was started from.
+    fn base(&self) -> &str {
+        self.origin.base.as_deref().unwrap_or("HEAD")
+    }
+
+    /// How many commits one has more than the base.
+    fn commits(&self, tip: &str) -> Result<u64, String> {
+        let commits = self.git.plain(&["rev-list", "--count", &format!("{}..{tip}", self.base())])?;
+        commits.trim().parse().map_err(|error| format!("git counted {commits}: {error}"))
+    }
+
     /// How much is on the branch.
     fn amount(&self) -> Result<Work, String> {
-        let base = self.origin.base.as_deref().unwrap_or("HEAD");
-        let (since, range) =
-            (format!("{base}..{}", head(self.origin)), format!("{base}...{}", head(self.origin)));
-        let commits = self.git.plain(&["rev-list", "--count", &since])?;
-        let commits = commits.trim().parse().map_err(|error| format!("git counted {commits}: {error}"))?;
+        let (commits, range) =
+            (self.commits(&head(self.origin))?, format!("{}...{}", self.base(), head(self.origin)));
         let files = self.git.plain(&["diff", "--name-only", "-z", &range])?;
         let files = u64::try_from(files.matches('\0').count()).unwrap_or(u64::MAX);
         Ok(Work { branch: self.branch().to_owned(), commits, files, problem: None })
+    }
+
+    /// How much will be on the branch once it has all that is in the copy.
+    fn amount_as_it_is(&self) -> Result<Work, String> {
+        if !self.copy.path.exists() {
+            return self.amount();
+        }
+        let quiet = |words: &[&str]| self.git.copy(&self.copy, &[&["--no-optional-locks"], words].concat());
+        let open = u64::from(!quiet(&["status", "--porcelain"])?.is_empty());
+        let tip = quiet(&["rev-parse", "HEAD"])?;
+        let mut names = quiet(&["diff", "--name-only", "-z", self.base()])?;
+        names.push_str(&quiet(&["ls-files", "--others", "--exclude-standard", "-z"])?);
+        let files: BTreeSet<&str> = names.split('\0').filter(|name| !name.is_empty()).collect();
+        Ok(Work {
+            branch: self.branch().to_owned(),
+            commits: self.commits(tip.trim())?.saturating_add(open),
+            files: u64::try_from(files.len()).unwrap_or(u64::MAX),
+            problem: None,
+        })
     }
 
     /// Merges the branch into what is checked out, or changes nothing.
@@ -390,80 +427,6 @@ impl Desk<'_> {
         );
         let all = if gathered { "" } else { " without what was not committed" };
         Ok(format!("{back} brings it back{all}, as long as git keeps it"))
-    }
-
-    /// Pushes the branch, and opens a pull request if there is a program that may.
-    fn publish(&self) -> Result<String, String> {
-        let onto = current(&self.git)?;
-        self.gather()?;
-        let remote = self.remote(&onto)?;
-        let refs = format!("{0}:{0}", head(self.origin));
-        self.git
-            .remote(&["push", "--quiet", &remote, &refs])
-            .map_err(|words| format!("{} could not be pushed to {remote}: {words}", self.branch()))?;
-        looop_session::point("works.pushed");
-        let pushed = format!("{} is pushed to {remote}", self.branch());
-        if let Some(url) = &self.origin.pr {
-            return Ok(format!("{pushed}; its pull request is {url}"));
-        }
-        let by_hand = format!("gh pr create --head {} --base {onto}", self.branch());
-        let policy = &self.git.config.policy;
-        if !policy.grants.iter().any(|grant| grant.program == "gh") {
-            return Ok(format!(
-                "{pushed}; looop may not call gh (looop init --grant gh), so open it by: {by_hand}"
-            ));
-        }
-        let url =
-            match program(&self.git, &self.request(&onto)?.iter().map(String::as_str).collect::<Vec<_>>()) {
-                Ok(printed) => printed.lines().next_back().unwrap_or_default().trim().to_owned(),
-                Err(words) => {
-                    return Err(format!("{pushed}, and gh opened no pull request: {words}; try {by_hand}"));
-                }
-            };
-        let known = Origin { pr: Some(url.clone()), ..self.origin.clone() };
-        note(self.git.reader, self.session, &known).map_err(|error| format!("{url} was opened: {error}"))?;
-        Ok(format!("{pushed}; pull request {url}"))
-    }
-
-    fn request(&self, onto: &str) -> Result<Vec<String>, String> {
-        let subject = self.git.plain(&["log", "-1", "--format=%s", &head(self.origin)])?;
-        let id = worker_of(self.session);
-        let goal = if self.goal.is_empty() { String::new() } else { format!(" for goal {}", self.goal) };
-        let title = match subject.trim() {
-            subject if subject.is_empty() || subject.starts_with(LEFT_OVER) => format!("Work of {id}{goal}"),
-            subject => subject.to_owned(),
-        };
-        let body = format!("Work of worker {id}{goal}.");
-        let words = [
-            "gh",
-            "pr",
-            "create",
-            "--head",
-            self.branch(),
-            "--base",
-            onto,
-            "--title",
-            &title,
-            "--body",
-            &body,
-        ];
-        Ok(words.map(str::to_owned).to_vec())
-    }
-
-    /// The remote that the branch is pushed to: that of the branch which is checked out, else the only one, else `origin`.
-    fn remote(&self, onto: &str) -> Result<String, String> {
-        if let Ok(remote) = self.git.plain(&["config", &format!("branch.{onto}.remote")]) {
-            return Ok(remote.trim().to_owned());
-        }
-        let all = self.git.plain(&["remote"])?;
-        let all: Vec<&str> = all.lines().collect();
-        match all.as_slice() {
-            [] => {
-                Err(format!("{} has no remote to push to (git remote add origin …)", self.git.repo.display()))
-            }
-            [only] => Ok((*only).to_owned()),
-            _ => Ok("origin".to_owned()),
-        }
     }
 }
 

@@ -7,7 +7,6 @@ use looop_core::ledger::state::{Ledger, WorkerRecord};
 use looop_core::model::moves::Move;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::work::{Proof, Settle, Work};
-use looop_core::view::status::verify_word;
 use looop_core::world::fleet::{Fleet, generation, worker_of};
 use looop_store::Reader;
 use serde::Serialize;
@@ -141,7 +140,7 @@ impl Seen {
             commits: work.commits,
             files: work.files,
             problem: work.problem,
-            verify: verify_word(record),
+            verify: record.verify_word(),
             check: record.verify.clone(),
             proof: record.proof.as_ref().map(|proof| proof.text.clone()),
             cost_usd: record.account.used().usd.dollars(),
@@ -188,25 +187,71 @@ pub(crate) fn show(place: &Place, text: &str) -> Result<Whole> {
     })
 }
 
-/// Settles the work of a worker; says of which session, and what was done.
-pub(crate) fn settle(
-    place: &Place,
-    text: &str,
-    how: Settle,
-    because: Option<String>,
-) -> Result<(String, String)> {
+/// What was done with the work of a worker.
+#[derive(Debug, Serialize)]
+pub(crate) struct Done {
+    pub(crate) session: String,
+    pub(crate) text: String,
+    /// Earlier work for the same goal that was removed with it, since all of it is in what was merged.
+    pub(crate) removed: Vec<String>,
+    /// Earlier work for the same goal that is still there.
+    pub(crate) remains: Vec<Remains>,
+}
+
+/// Earlier work that a merge did not bring in.
+#[derive(Debug, Serialize)]
+pub(crate) struct Remains {
+    pub(crate) session: String,
+    pub(crate) branch: String,
+}
+
+/// Settles the work of a worker.
+pub(crate) fn settle(place: &Place, text: &str, how: Settle, because: Option<String>) -> Result<Done> {
     let seen = see(place)?;
     person_only(place)?;
     let session = seen.find(text)?.0.clone();
-    let action = Move::SettleWork { session: session.clone(), how, because };
+    let text = settled(place, &session, how, because)?;
+    let mut done = Done { session, text, removed: Vec::new(), remains: Vec::new() };
+    if how == Settle::Merge {
+        seen.tidy_up(place, &mut done)?;
+    }
+    Ok(done)
+}
+
+/// Has the loop settle the work of a session; what was done, in words.
+fn settled(place: &Place, session: &str, how: Settle, because: Option<String>) -> Result<String> {
+    let action = Move::SettleWork { session: session.to_owned(), how, because };
     let Reply::Made { outcome, .. } = submit::make(place, action)? else {
         return Err(Failure::new("the loop gave an answer of another kind"));
     };
     match outcome {
-        Outcome::Done { note, .. } => Ok((session, note.unwrap_or_default())),
+        Outcome::Done { note, .. } => Ok(note.unwrap_or_default()),
         Outcome::Failed { reason, .. } => Err(Failure::new(reason)),
         Outcome::Interrupted { reason } => Err(Failure::new(reason).hint(format!(
             "looop review {session} shows how it stands; the same command can be given again"
         ))),
+    }
+}
+
+impl Seen {
+    /// Removes earlier work for the same goal that the merge has brought in, and finds out which it has not.
+    fn tidy_up(&self, place: &Place, done: &mut Done) -> Result<()> {
+        let Some(merged) = self.ledger.workers.get(&done.session) else { return Ok(()) };
+        let is_older = |record: &WorkerRecord| {
+            let of_goal = record.goal.is_some() && record.goal == merged.goal;
+            of_goal && (record.at.wall, record.at.up) < (merged.at.wall, merged.at.up)
+        };
+        for (session, _) in self.sessions().into_iter().filter(|(_, record)| is_older(record)) {
+            let shown = works::show(&self.reader, &place.config()?.config, session);
+            let is_contained = shown.is_ok_and(|shown| shown.log.is_empty() && shown.uncommitted.is_empty());
+            if is_contained && settled(place, session, Settle::Merge, None).is_ok() {
+                done.removed.push(session.clone());
+                continue;
+            }
+            let at = works::whereabouts(&self.reader, session).map_err(Failure::new)?;
+            let branch = at.map(|at| at.branch).unwrap_or_default();
+            done.remains.push(Remains { session: session.clone(), branch });
+        }
+        Ok(())
     }
 }

@@ -28,9 +28,8 @@ use crate::hands::{fleet, worker, works};
 use crate::pulse::open::log_failure;
 use crate::setup::limits;
 
-/// The words for what a verify command said, as the probe has them.
-const PASS: &str = "pass";
-const FAIL: &str = "fail";
+/// The words for what is known of a worker's proof, as the probe has them.
+const VERIFY: [&str; 3] = ["pass", "fail", "unchanged"];
 
 /// One worker as it is listed.
 #[derive(Debug, Serialize)]
@@ -51,7 +50,7 @@ pub(crate) struct Listed {
     /// How long it has run, or ran.
     pub(crate) ran_s: Option<u64>,
     pub(crate) silent_s: Option<u64>,
-    /// `pass` or `fail`, once its work was proven or was not.
+    /// `pass`, `fail`, or `unchanged` where it changed nothing; nothing where it was not tried.
     pub(crate) verify: Option<&'static str>,
     /// The ask that it waits for.
     pub(crate) waits_on: Option<String>,
@@ -118,9 +117,10 @@ fn waiting(letters: &Letters) -> BTreeMap<&str, &str> {
 fn proofs(reader: &Reader, all: bool) -> Result<BTreeMap<String, &'static str>> {
     if all {
         let ledger = reader.ledger().map_err(|error| log_failure(&error))?;
-        let proven =
-            ledger.workers.into_iter().filter_map(|(session, record)| Some((session, record.proven?)));
-        return Ok(proven.map(|(session, pass)| (session, if pass { PASS } else { FAIL })).collect());
+        let known = ledger.workers.iter();
+        return Ok(known
+            .filter_map(|(session, record)| Some((session.clone(), record.verify_word()?)))
+            .collect());
     }
     // A snapshot that cannot be read is as good as none.
     let snapshot = reader.read_snapshot("sys-sessions").value();
@@ -128,7 +128,7 @@ fn proofs(reader: &Reader, all: bool) -> Result<BTreeMap<String, &'static str>> 
     let Some(Reading { signal, detail, .. }) = reading else { return Ok(BTreeMap::new()) };
     let rows = signal["workers"].as_array().into_iter().flatten().filter_map(|row| {
         let session = detail["sessions"][row["id"].as_str()?]["session"].as_str()?;
-        let verify = [PASS, FAIL].into_iter().find(|word| row["verify"] == *word)?;
+        let verify = VERIFY.into_iter().find(|word| row["verify"] == *word)?;
         Some((session.to_owned(), verify))
     });
     Ok(rows.collect())

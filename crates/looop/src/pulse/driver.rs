@@ -368,6 +368,7 @@ impl Driver {
             asks: ledger.asks.keys().cloned().collect(),
             stale,
             early: false,
+            dry: false,
         }
     }
 

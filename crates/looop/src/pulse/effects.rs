@@ -123,9 +123,11 @@ impl Driver {
     /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
     fn sense(&mut self, scope: Scope, stale: BTreeSet<String>) {
         let early = scope == Scope::Quick && self.engine.is_early();
-        let open = Open { early, ..self.open(stale) };
+        let open = Open { early, dry: self.engine.is_dry(scope), ..self.open(stale) };
         let fleet = fleet::look(&self.reader, &mut self.roll);
-        self.sweep_lost(&fleet);
+        if !open.dry {
+            self.sweep_lost(&fleet);
+        }
         let place = (&self.reader, &mut self.cache);
         let pass = match Pass::begin(place, &self.config, (scope, &self.known), (fleet, &open)) {
             Ok(pass) => pass,

@@ -144,7 +144,9 @@ impl Driver {
     /// Sessions whose screens a full look asks about. While others are looked at there is nothing to ask.
     fn to_look_at(&self, sensed: &Sensed, fleet: &Fleet) -> Vec<(String, bool)> {
         match self.screens.try_lock() {
-            Ok(screens) if sensed.scope() == Scope::Full && sensed.metered.is_none() => screens.due(fleet),
+            Ok(screens) if sensed.scope() == Scope::Full && sensed.metered.is_none() && !sensed.is_dry() => {
+                screens.due(fleet)
+            }
             Ok(_) | Err(_) => Vec::new(),
         }
     }

@@ -125,7 +125,7 @@ fn a_worker_that_changed_nothing_is_not_proven() {
     assert!(world.effects.iter().any(|effect| matches!(effect, Effect::Clean(session) if session == "g~1")));
     let record = &world.engine.ledger().workers["g~1"];
     assert_eq!((record.proven, record.unsettled()), (Some(false), None));
-    assert_eq!(crate::view::status::verify_word(record), Some("unchanged"));
+    assert_eq!(record.verify_word(), Some("unchanged"));
     assert_eq!(world.engine.ledger().goal("g").fruitless, 1);
     assert_eq!(
         journal(&world),

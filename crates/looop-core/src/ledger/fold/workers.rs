@@ -163,7 +163,7 @@ fn fold_row(ledger: &mut Ledger, session: &str) {
         state: &state,
         health: if state.is_alive() { Health::Busy } else { Health::Dead },
         goal: record.goal.as_deref(),
-        proven: record.proven,
+        verify: record.verify_word(),
         note: None,
     };
     let seen: Seen = seen_of_value(&row.value());

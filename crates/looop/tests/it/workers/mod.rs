@@ -6,6 +6,7 @@ mod answers;
 mod crashes;
 mod dialogs;
 mod hand;
+mod leftovers;
 mod loops;
 mod lost;
 mod races;

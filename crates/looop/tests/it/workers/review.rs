@@ -11,30 +11,31 @@ use serde_json::Value;
 use super::yard::{LOOOP, Yard};
 
 /// A repository with one commit, and a goal whose workers are this shell script; `$1` is its prompt file.
-struct Shop {
-    yard: Yard,
-    repo: PathBuf,
+pub(super) struct Shop {
+    pub(super) yard: Yard,
+    pub(super) repo: PathBuf,
 }
 
 /// The goal: a check that means the same in the person's checkout and in a worker's copy.
-const DONE: &str = "---\ncheck: test -e done.txt\nworker: Write done.txt.\nrepo: ~/repo\n---\nIt is done.\n";
+pub(super) const DONE: &str =
+    "---\ncheck: test -e done.txt\nworker: Write done.txt.\nrepo: ~/repo\n---\nIt is done.\n";
 /// An agent that does it and commits.
-const COMMITS: &str = "echo hello > done.txt; git add done.txt; git commit -q -m 'Write done.txt'";
+pub(super) const COMMITS: &str = "echo hello > done.txt; git add done.txt; git commit -q -m 'Write done.txt'";
 /// The same, and leaves the commit to others.
-const LEAVES: &str = "echo hello > done.txt";
+pub(super) const LEAVES: &str = "echo hello > done.txt";
 
-fn git(folder: &Path, args: &[&str]) -> String {
+pub(super) fn git(folder: &Path, args: &[&str]) -> String {
     let output = Command::new("git").arg("-C").arg(folder).args(args).env_remove("GIT_DIR").output().unwrap();
     assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
 impl Shop {
-    fn new(goal: &str, agent: &str) -> Self {
+    pub(super) fn new(goal: &str, agent: &str) -> Self {
         Self::of(goal, agent, "")
     }
 
-    fn of(goal: &str, agent: &str, config: &str) -> Self {
+    pub(super) fn of(goal: &str, agent: &str, config: &str) -> Self {
         let profile = Profile::bare(LOOOP)
             .env("LOOOP_WORKER_RETRY_SECS", "0")
             .env("GIT_AUTHOR_NAME", "A")
@@ -58,55 +59,55 @@ impl Shop {
         Self { yard: Yard::of(profile.config(&config).goal("done", goal)), repo }
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(super) fn run(&self, args: &[&str]) -> Ran {
         self.yard.run(args)
     }
 
     /// A beat starts the worker; it ends; the next beat sees that.
-    fn serve(&self, session: &str) -> Ran {
+    pub(super) fn serve(&self, session: &str) -> Ran {
         self.run(&["beat"]).ok();
         self.ended(session)
     }
 
-    fn ended(&self, session: &str) -> Ran {
+    pub(super) fn ended(&self, session: &str) -> Ran {
         self.yard.wait(session);
         self.run(&["beat"]).ok()
     }
 
     /// What the next worker does. One that runs goes on with the script that it began with.
-    fn agent(&self, script: &str) {
+    pub(super) fn agent(&self, script: &str) {
         let outside = self.yard.profile.outside();
         std::fs::write(outside.join("agent.new"), script).unwrap();
         std::fs::rename(outside.join("agent.new"), outside.join("agent.sh")).unwrap();
     }
 
-    fn started(&self) -> usize {
+    pub(super) fn started(&self) -> usize {
         let entries = self.yard.profile.entries();
         entries.iter().filter(|entry| matches!(entry, Entry::WorkerStarted { .. })).count()
     }
 
-    fn branches(&self) -> Vec<String> {
+    pub(super) fn branches(&self) -> Vec<String> {
         let text = git(&self.repo, &["branch", "--format=%(refname:short)"]);
         text.lines().map(str::to_owned).collect()
     }
 
     /// What lies in `work/`.
-    fn copies(&self) -> Vec<String> {
+    pub(super) fn copies(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.yard.profile.data().join("work")).into_iter().flatten();
         entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
     }
 
-    fn goal_state(&self) -> String {
+    pub(super) fn goal_state(&self) -> String {
         let goals = self.run(&["goal", "list", "--json"]).ok().json();
         goals.as_array().unwrap()[0]["state"].as_str().unwrap().to_owned()
     }
 
-    fn open(&self) -> Vec<Value> {
+    pub(super) fn open(&self) -> Vec<Value> {
         self.run(&["review", "--json"]).ok().json().as_array().unwrap().clone()
     }
 
     /// What is checked out, committed or not.
-    fn checkout(&self) -> (String, String, String) {
+    pub(super) fn checkout(&self) -> (String, String, String) {
         let head = git(&self.repo, &["rev-parse", "HEAD"]);
         let names =
             std::fs::read_dir(&self.repo).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
@@ -476,13 +477,16 @@ fn a_pull_request_is_pushed_and_opened_where_gh_may_be_called() {
     let bin = shop.yard.profile.outside().join("home/bin");
     std::fs::create_dir(&bin).unwrap();
     let calls = shop.yard.outside("calls");
-    let gh =
-        format!("#!/bin/sh\nprintf '%s\\n' \"$PWD\" \"$@\" >> '{calls}'\necho https://example.com/pull/7\n");
+    let gh = format!(
+        "#!/bin/sh\nprintf '%s\\n' \"$PWD\" \"$@\" \"<$GH_TOKEN$OTHER_TOKEN>\" >> '{calls}'\necho https://example.com/pull/7\n"
+    );
     write_program(&bin.join("gh"), &gh);
-    shop.yard.profile.write("policy.toml", "[[grant]]\nprogram = \"gh\"\n");
+    shop.yard.profile.write("policy.toml", "[[grant]]\nprogram = \"gh\"\nenv = [\"GH_TOKEN\"]\n");
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
     for _ in 0..2 {
-        let called = shop.yard.profile.command(&["pr", "done"]).env("PATH", &path).output().unwrap();
+        let mut call = shop.yard.profile.command(&["pr", "done"]);
+        call.env("PATH", &path).env("GH_TOKEN", "granted").env("OTHER_TOKEN", "secret");
+        let called = call.output().unwrap();
         let said = String::from_utf8_lossy(&called.stdout);
         assert!(said.contains("https://example.com/pull/7"), "{called:?}");
     }
@@ -490,6 +494,7 @@ fn a_pull_request_is_pushed_and_opened_where_gh_may_be_called() {
     let expected =
         ["pr", "create", "--head", "looop/done-1", "--base", "main", "--title", "Write done.txt"].join("\n");
     assert!(calls.contains(&expected) && calls.matches("create").count() == 1, "{calls}");
+    assert!(calls.contains("<granted>"), "no variable but those that are granted: {calls}");
     assert_eq!(shop.open()[0]["pr"], "https://example.com/pull/7");
     shop.run(&["beat"]).ok();
     assert_eq!(shop.started(), 1, "a pull request still waits");
