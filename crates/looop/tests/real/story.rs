@@ -251,10 +251,10 @@ impl Story {
 }
 
 /// The person says something to their own agent, and hears it.
-fn talks(person: &mut Person, text: &str) {
+fn talks(person: &mut Person, own: &Own, text: &str) {
     person.types(text);
     person.sees(text);
-    person.types("\r");
+    person.types(&format!("{}\r", own.between));
     person.sees(&format!("I heard: {text}"));
 }
 
@@ -325,7 +325,7 @@ fn is_told_beside(row: &'static Row, test: &str) {
     let goals = ["paint", "gate"];
     let story = Story::of(row, &goals);
     let mut person = story.opens();
-    talks(&mut person, "hello there");
+    talks(&mut person, &row.own, "hello there");
     story.up();
     let asks = goals.map(|goal| story.question(goal));
     for (goal, ask) in goals.iter().zip(&asks) {
@@ -338,7 +338,7 @@ fn is_told_beside(row: &'static Row, test: &str) {
         story.has_cost_what_was_charged(goal);
     }
     story.run(&["down"]).ok();
-    talks(&mut person, "hello again");
+    talks(&mut person, &row.own, "hello again");
     let said = story.said_to_others(&goals);
     let first = row.own.args.iter().filter(|arg| arg.contains(' ')).map(|arg| (*arg).to_owned());
     let expected = first.chain(["hello there", "hello again"].map(str::to_owned));
@@ -386,4 +386,14 @@ fn two_of_codex_tell() {
 #[test]
 fn two_of_pi_tell() {
     is_told_beside(&PI, "story::two_of_pi_tell");
+}
+
+#[test]
+fn two_of_opencode_tell() {
+    is_told_beside(&OPENCODE, "story::two_of_opencode_tell");
+}
+
+#[test]
+fn two_of_gemini_tell() {
+    is_told_beside(&GEMINI, "story::two_of_gemini_tell");
 }

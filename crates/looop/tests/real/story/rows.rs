@@ -12,6 +12,8 @@ pub(super) struct Own {
     pub(super) args: &'static [&'static str],
     /// Shown when it can be talked to.
     pub(super) ready: &'static str,
+    /// Keys that are pressed between a text and Enter.
+    pub(super) between: &'static str,
     /// What else it asks for, what it leaves in the home, and how what it leaves in `/tmp` is called.
     pub(super) habits: &'static [&'static str],
     pub(super) home: &'static [&'static str],
@@ -20,7 +22,7 @@ pub(super) struct Own {
 
 /// An agent that needs nothing of all that.
 pub(super) const PLAIN: Own =
-    Own { files: |_| Vec::new(), args: &[], ready: "", habits: &[], home: &[], tmp: &[] };
+    Own { files: |_| Vec::new(), args: &[], ready: "", between: "", habits: &[], home: &[], tmp: &[] };
 
 /// One agent.
 pub(super) struct Row {
@@ -65,7 +67,13 @@ pub(super) const OPENCODE: Row = Row {
     agent: opencode,
     patience: "timeout=1500",
     settings: None,
-    own: Own { ready: "Ask anything", home: &[".npm"], ..PLAIN },
+    own: Own {
+        ready: "Ask anything",
+        habits: &["registry.npmjs.org", "api.github.com"],
+        home: &[".npm"],
+        tmp: &["node-compile-cache"],
+        ..PLAIN
+    },
     home: &[".cache", ".config", ".local"],
     // Libraries of its own that it unpacks at each start.
     tmp: &[".", "opencode"],
@@ -84,7 +92,8 @@ pub(super) const GEMINI: Row = Row {
     agent: gemini,
     patience: "",
     settings: Some((".gemini/settings.json", r#"{"tools":{"shell":{"inactivityTimeout":2}}}"#)),
-    own: Own { args: &["--skip-trust"], ready: "Type your message", ..PLAIN },
+    // To gemini an Enter that comes within 30 ms of a letter is a part of the text. A key that types nothing ends that time.
+    own: Own { args: &["--skip-trust"], ready: "Type your message", between: "\u{1b}[F", ..PLAIN },
     home: &[".gemini"],
     tmp: &["gemini-shell-", "node-compile-cache"],
 };
