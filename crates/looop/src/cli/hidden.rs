@@ -1,5 +1,5 @@
 //! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner> [workers]`,
-//! `_notify <channel>`, `_work <verb> <session>`, `_confine <plan> -- <command>`, `_pulse <folder>`. They come before everything else.
+//! `_notify <channel>`, `_work <verb> <session>`, `_box <kind> <bwrap> <word>…`, `_pulse <folder>`. They come before everything else.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -20,14 +20,14 @@ pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
         ("_decide", Some(run)) => Some(decider::main(run, &args[3..])),
         ("_notify", Some(channel)) => Some(notice(&channel.to_string_lossy())),
         ("_work", Some(verb)) => Some(said(work(verb, args.get(3)))),
-        ("_confine", Some(plan)) => Some(confine(plan, &args[3..])),
+        ("_box", Some(_)) => Some(enter(&args[2..])),
         ("_pulse", Some(data)) => Some(super::up::pulse(data)),
         _ => None,
     }
 }
 
-fn confine(plan: &OsStr, argv: &[OsString]) -> ExitCode {
-    let (code, reason) = sandbox::turn_into(plan, argv);
+fn enter(words: &[OsString]) -> ExitCode {
+    let (code, reason) = sandbox::enter(words);
     super::print::say(&format!("looop: {reason}"));
     ExitCode::from(code)
 }

@@ -1,5 +1,6 @@
 //! Every key that exists, in one table: what parses it, its variable, its default, and what it means.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use looop_core::policy::Level;
@@ -152,9 +153,12 @@ pub const KEYS: &[KeyDoc] = &[
         "sandbox",
         None,
         "\"auto\"",
-        "how what deciders wrote is confined: \"auto\", \"bwrap\", \"landlock\" or \"off\"",
+        "whether what deciders wrote is confined: \"auto\", \"bwrap\" or \"off\"",
         sandbox,
     ),
+    top("sandbox_tools", None, "[]", "folders of programs that are shown in the sandbox", |c, v| {
+        put(&mut c.sandbox_tools, v.texts().and_then(sandbox_tools))
+    }),
     top(
         "notification",
         None,
@@ -295,13 +299,21 @@ fn daily_cap(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
 }
 
 fn sandbox(config: &mut Config, raw: Raw<'_>) -> Reading<()> {
-    let words = [
-        ("auto", Sandbox::Auto),
-        ("bwrap", Sandbox::Bwrap),
-        ("landlock", Sandbox::Landlock),
-        ("off", Sandbox::Off),
-    ];
+    let words = [("auto", Sandbox::Auto), ("bwrap", Sandbox::Bwrap), ("off", Sandbox::Off)];
     put(&mut config.sandbox, raw.one_of(&words))
+}
+
+/// Folders by a path that means the same wherever looop is called.
+fn sandbox_tools(list: Vec<&str>) -> Reading<Vec<PathBuf>> {
+    let is_folder = |path: &str| {
+        path.strip_prefix("~/").or_else(|| path.strip_prefix('/')).is_some_and(|rest| !rest.is_empty())
+    };
+    match list.iter().find(|path| !is_folder(path)) {
+        Some(path) => {
+            Err(Complaint::BadValue(format!("\"{path}\" is no folder by an absolute path, nor one below ~/")))
+        }
+        None => Ok(list.into_iter().map(PathBuf::from).collect()),
+    }
 }
 
 fn notification(text: &str) -> Reading<NotificationCommand> {

@@ -43,6 +43,8 @@ pub struct Config {
     pub policy: Policy,
     /// By what means things are confined.
     pub sandbox: Sandbox,
+    /// Folders of programs that are shown in the sandbox, as they were written.
+    pub sandbox_tools: Vec<PathBuf>,
     /// Run when a person is needed.
     pub notification: Option<NotificationCommand>,
     /// The ntfy topic that is told.
@@ -98,16 +100,14 @@ pub enum Decider {
     Command(RunnerName),
 }
 
-/// By what means things are confined.
+/// Whether what deciders wrote runs in a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sandbox {
-    /// By bubblewrap, else by Landlock, else not at all.
+    /// Where bubblewrap works.
     Auto,
-    /// By bubblewrap or not at all.
+    /// Always; without a bubblewrap that works nothing starts.
     Bwrap,
-    /// By Landlock or not at all.
-    Landlock,
-    /// Not at all.
+    /// Never.
     Off,
 }
 
@@ -192,6 +192,7 @@ impl Default for Config {
             max_workers: Some(8),
             policy: Policy::default(),
             sandbox: Sandbox::Auto,
+            sandbox_tools: Vec::new(),
             notification: None,
             ntfy: None,
             webhook: None,

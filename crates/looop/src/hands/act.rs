@@ -109,7 +109,10 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
     };
     let (argv, env) = match &plan.rights {
         Rights::Person => (argv, environ::of_person(data, config, &more)?),
-        Rights::Confined(granted) => sandbox::dress(data, config, granted, (argv, &more))?,
+        Rights::Confined(granted) => {
+            let command = sandbox::Command { argv, read: Vec::new(), env: &more, goal: &goal };
+            sandbox::dress(data, config, granted, command)?
+        }
     };
     let mut spec = Spec::new(argv, cwd, env);
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));

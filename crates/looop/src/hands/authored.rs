@@ -1,6 +1,7 @@
 //! Whose a sensor, a check or a proof is, and how it is run accordingly.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use looop_core::model::digest::Digest;
 use looop_core::model::rights::Rights;
@@ -10,8 +11,8 @@ use looop_core::world::observation::{Doc, Docs};
 use looop_session::Job;
 use looop_store::Reader;
 
-use super::sandbox;
 use super::sense::FOREIGN_TIMEOUT;
+use super::{sandbox, worktree};
 use crate::config::Config;
 
 /// What is said of something that must not be run.
@@ -61,10 +62,31 @@ impl<'a> Authored<'a> {
         if means == sandbox::Means::None && self.policy.level != Level::Open {
             return Err(UNCONFINED.to_owned());
         }
-        let dressed = sandbox::dress(reader.root(), self.config, granted, (job.argv, &[]));
+        let read = needed(reader, &job)?;
+        let command = sandbox::Command { argv: job.argv, read, env: &[], goal: "" };
+        let dressed = sandbox::dress(reader.root(), self.config, granted, command);
         let (argv, env) = dressed.map_err(|failure| failure.error)?;
         // A daemon that outlived it would outlive what confines and names it.
         let timeout = job.timeout.or(Some(FOREIGN_TIMEOUT));
         Ok(Job { argv, env: Some(env), timeout, strict: true, ..job })
     }
+}
+
+/// What a job needs to see besides the profile: the file that it runs, and the repository of the copy that it works in. A
+/// folder elsewhere is not shown because a decider named it.
+fn needed(reader: &Reader, job: &Job) -> Result<Vec<PathBuf>, String> {
+    let Ok(inside) = job.cwd.strip_prefix(reader.root()) else {
+        return Err(format!(
+            "not run: it was written by a decider, and {} is not shown in the sandbox; looop trust makes it yours",
+            job.cwd.display()
+        ));
+    };
+    let mut needed: Vec<PathBuf> =
+        job.argv.first().map(PathBuf::from).filter(|file| file.is_absolute()).into_iter().collect();
+    if let Ok(copy) = inside.strip_prefix("work")
+        && let Some(session) = copy.components().next()
+    {
+        needed.push(worktree::repository(&reader.path("work").join(session))?);
+    }
+    Ok(needed)
 }

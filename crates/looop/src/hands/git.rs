@@ -141,7 +141,8 @@ impl Git<'_> {
         }
         let none = Granted::default();
         let env = environ::of_decider(data, config, &none, &QUIET).map_err(|failure| failure.error)?;
-        let confine = sandbox::Confine { write, ..sandbox::of_granted(config, &none) };
+        let read = vec![self.repo.to_owned()];
+        let confine = sandbox::Confine { write, read, ..sandbox::of_granted(config, &none, "") };
         let argv = std::iter::once("git".into()).chain(words).collect();
         let argv = sandbox::wrap(&means, &confine, data, argv)?;
         run_to_end(config, Job { argv, env: Some(env), timeout: Some(DEADLINE), ..self.job() })
@@ -165,6 +166,20 @@ pub(super) fn folder(repo: &Path) -> Result<PathBuf, String> {
         return Ok(git);
     }
     Err(format!("{} is not the top folder of a repository", repo.display()))
+}
+
+/// As whom the person commits, as variables: their own settings of git are not shown in the sandbox.
+pub(super) fn identity(reader: &Reader, config: &Config) -> Result<Vec<(String, String)>, String> {
+    let git = Git { reader, config, repo: reader.root(), foreign: false };
+    let words = ["config", "--null", "--get-regexp", r"^user\.(name|email)$"].map(OsString::from).to_vec();
+    let done = git.as_person(words, DEADLINE)?;
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    let mut found = Vec::new();
+    for (key, value) in said.split('\0').filter_map(|setting| setting.split_once('\n')) {
+        let what = if key == "user.name" { "NAME" } else { "EMAIL" };
+        found.extend(["AUTHOR", "COMMITTER"].map(|who| (format!("GIT_{who}_{what}"), value.to_owned())));
+    }
+    Ok(found)
 }
 
 /// Runs another program in the repository, with the variables that are granted to it, and gives what it prints.

@@ -11,9 +11,9 @@ use looop_store::Reader;
 use super::runner::{Agent, program};
 use super::sandbox::{self, Means};
 use super::task::Task;
-use super::worktree;
+use super::{git, worktree};
 use crate::config::Config;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 
 /// Says to those inside that they are confined.
 pub(crate) const VARIABLE: &str = "LOOOP_CONFINED";
@@ -52,14 +52,14 @@ pub(crate) fn confined(
     match sandbox::means(config)? {
         Means::None if wanted => Err(format!("it shall be confined and nothing here can: {}", why())),
         Means::None => Ok(None),
-        means @ (Means::Bwrap(_) | Means::Landlock(_)) => Ok(Some(Confined { means })),
+        means @ Means::Bwrap(_) => Ok(Some(Confined { means })),
     }
 }
 
 fn why() -> String {
-    match (&sandbox::found().bwrap, &sandbox::found().landlock) {
-        (Err(bwrap), Err(landlock)) => format!("bwrap: {bwrap}; Landlock: {landlock}"),
-        (Ok(_), _) | (_, Ok(_)) => "sandbox is \"off\"".to_owned(),
+    match sandbox::found() {
+        Err(why) => why.clone(),
+        Ok(_) => "sandbox is \"off\"".to_owned(),
     }
 }
 
@@ -98,6 +98,7 @@ impl Confined {
             workspace: workspace.as_deref(),
             folder,
             program,
+            goal: task.goal.as_deref().unwrap_or(""),
             runner: agent.runner.as_ref().and_then(|name| config.runners.get(name.as_str())),
             granted,
         };
@@ -105,11 +106,21 @@ impl Confined {
         sandbox::wrap(&self.means, &confine, reader.root(), spec.argv.clone())
     }
 
-    /// Tells a worker that it is confined, and takes away what leads nowhere.
-    pub(crate) fn adapt(&self, data: &Path, env: &mut Vec<(String, String)>) -> Result<()> {
+    /// Tells a worker that it is confined and as whom it commits, and takes away what leads nowhere.
+    pub(crate) fn adapt(
+        &self,
+        reader: &Reader,
+        config: &Config,
+        env: &mut Vec<(String, String)>,
+    ) -> Result<()> {
+        let data = reader.root();
         env.retain(|(name, _)| !DOORS.contains(&name.as_str()));
+        let who = git::identity(reader, config).map_err(Failure::new)?;
+        let who: Vec<_> =
+            who.into_iter().filter(|(name, _)| env.iter().all(|(known, _)| known != name)).collect();
+        env.extend(who);
         env.push((VARIABLE.to_owned(), "1".to_owned()));
-        sandbox::own_reports(data, env)?;
-        sandbox::own_temp(&self.means, data, env)
+        sandbox::own_temp(&self.means, env);
+        sandbox::own_reports(data, env)
     }
 }

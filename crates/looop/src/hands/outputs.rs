@@ -16,6 +16,8 @@ use serde::{Deserialize, Serialize};
 /// Where confined code works and leaves what it made, below the profile.
 pub(crate) const SCRATCH: &str = "box/scratch";
 pub(crate) const REPORTS: &str = "box/reports";
+/// Where it keeps its caches, a folder for each goal.
+pub(crate) const HOMES: &str = "box/home";
 /// What was copied, and what was not and why. Confined code cannot write either.
 const COPIED: &str = "box/copied.json";
 const REFUSED: &str = "box/refused.txt";

@@ -153,7 +153,7 @@ fn env(
         Rights::Person | Rights::Confined(_) => environ::of_person(reader.root(), config, &more)?,
     };
     if let Some(confined) = confined {
-        confined.adapt(reader.root(), &mut env)?;
+        confined.adapt(reader, config, &mut env)?;
     }
     // Of the terminal that looop was called in; the worker has one of its own.
     env.retain(|(name, _)| {

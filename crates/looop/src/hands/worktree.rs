@@ -159,10 +159,16 @@ fn folder(path: &Path) -> io::Result<()> {
 /// What git writes outside of a worktree when something is committed there: its own folder in the repository, objects,
 /// and branches of workers. Hooks, settings and the person's branches are not among it.
 pub(crate) fn writes(workspace: &Path) -> Result<Vec<PathBuf>, String> {
-    let own = own_folder(workspace)?;
-    let common = own.ancestors().nth(2).ok_or_else(|| format!("{} is no worktree", workspace.display()))?;
+    let (own, common) = (own_folder(workspace)?, repository(workspace)?);
     let shared = ["objects", "refs/heads/looop", "logs/refs/heads/looop"].map(|folder| common.join(folder));
     Ok(std::iter::once(own.clone()).chain(shared).filter(|path| path.exists()).collect())
+}
+
+/// The folder in which git keeps the repository of a worktree.
+pub(crate) fn repository(workspace: &Path) -> Result<PathBuf, String> {
+    let own = own_folder(workspace)?;
+    let common = own.ancestors().nth(2).map(Path::to_owned);
+    common.ok_or_else(|| format!("{} is no worktree", workspace.display()))
 }
 
 /// A worktree's own folder in the repository.

@@ -5,12 +5,6 @@ use super::doctor::{Finding, fine, untried, wrong};
 use crate::config::{Config, Sandbox};
 use crate::hands::sandbox::{self, Means};
 
-/// The first version of Landlock that refuses TCP, and that which keeps signals and nameless sockets in.
-const TCP: u32 = 4;
-const SCOPED: u32 = 6;
-/// The first that refuses to connect to sockets in the file system.
-const SOCKETS: u32 = 9;
-
 /// One line each: by what means, what that holds, and what it does not.
 pub(super) fn findings(place: &Place) -> Vec<Finding> {
     // A configuration that does not load is a finding of its own.
@@ -18,59 +12,44 @@ pub(super) fn findings(place: &Place) -> Vec<Finding> {
     match sandbox::means(&loaded.config) {
         Err(why) => vec![wrong("sandbox", why, "correct it, or leave sandbox at \"auto\"")],
         Ok(Means::None) => vec![none(&loaded.config)],
-        Ok(means @ (Means::Bwrap(_) | Means::Landlock(_))) => {
-            let said = match means {
-                Means::Landlock(version) => landlock(version),
-                Means::Bwrap(_) | Means::None => bwrap(),
-            };
-            std::iter::once(tried(place, &loaded.config, &means)).chain(said).collect()
+        Ok(Means::Bwrap(_)) => {
+            std::iter::once(tried(place, &loaded.config)).chain(held(&loaded.config)).collect()
         }
     }
 }
 
 /// What a confined command could really do.
-fn tried(place: &Place, config: &Config, means: &Means) -> Finding {
-    let word = means.word();
+fn tried(place: &Place, config: &Config) -> Finding {
     if !place.data.join("scratch").is_dir() {
-        return untried("sandbox", format!("{word}: not tried, since the profile has no scratch/ yet"));
+        return untried("sandbox", "bwrap: not tried, since the profile has no scratch/ yet");
     }
-    let open = matches!(means, Means::Landlock(version) if *version < TCP);
     let fix = "looop does not confine here as it should; run no decider before it does";
     match sandbox::trial(&place.data, config) {
-        Err(error) => wrong("sandbox", format!("{word}: a trial could not be run: {error}"), fix),
+        Err(error) => wrong("sandbox", format!("bwrap: a trial could not be run: {error}"), fix),
         Ok(could) if could.write_profile => {
-            wrong("sandbox", format!("{word}: a confined command wrote into the profile"), fix)
+            wrong("sandbox", "bwrap: a confined command wrote into the profile", fix)
         }
-        Ok(could) if could.reach_network && !open => {
-            wrong("sandbox", format!("{word}: a confined command reached the network"), fix)
+        Ok(could) if could.reach_network => {
+            wrong("sandbox", "bwrap: a confined command reached the network", fix)
         }
         Ok(could) if !could.write_scratch => {
             let fix = "let box/ in the profile be a folder of yours with mode 700";
-            wrong("sandbox", format!("{word}: a confined command could not write into box/scratch/"), fix)
+            wrong("sandbox", "bwrap: a confined command could not write into box/scratch/", fix)
         }
-        Ok(_) => {
-            let net = if open { "" } else { ", and reached no network" };
-            fine(
-                "sandbox",
-                format!("{word}: a trial wrote into box/scratch/ and nowhere else in the profile{net}"),
-            )
-        }
+        Ok(_) => fine(
+            "sandbox",
+            "bwrap: a trial wrote into box/scratch/ and nowhere else in the profile, and reached no network",
+        ),
     }
 }
 
 fn none(config: &Config) -> Finding {
-    let what = "what deciders write runs with listed variables only, and is not confined";
+    let what = "nothing confines what deciders write, so that looop asks you before it runs";
     if config.sandbox == Sandbox::Off {
         return fine("sandbox", format!("switched off: {what}"));
     }
-    let found = sandbox::found();
-    let said = |why: Option<&String>| why.cloned().unwrap_or_default();
-    let state = format!(
-        "none: {what} (bwrap: {}; Landlock: {})",
-        said(found.bwrap.as_ref().err()),
-        said(found.landlock.as_ref().err())
-    );
-    wrong("sandbox", state, fix())
+    let why = sandbox::found().as_ref().err().cloned().unwrap_or_default();
+    wrong("sandbox", format!("none: {what} (bwrap: {why})"), fix())
 }
 
 /// What to do, as far as it can be seen why bubblewrap does not work.
@@ -92,58 +71,33 @@ fn fix() -> String {
     "sudo apt install bubblewrap".to_owned()
 }
 
-fn bwrap() -> Vec<Finding> {
-    vec![
+/// What holds in the sandbox.
+fn held(config: &Config) -> Vec<Finding> {
+    let tools: Vec<String> = config.sandbox_tools.iter().map(|path| path.display().to_string()).collect();
+    let tools = if tools.is_empty() { "none in sandbox_tools".to_owned() } else { tools.join(", ") };
+    let mut held = vec![
         untried(
             "sandbox",
             "bwrap: what deciders write is confined, and so are workers configured with sandbox = true",
         ),
         untried(
             "sandbox",
-            "read-only: all but box/scratch/, box/reports/ and a private /tmp; a worker's letters and workspace",
+            format!("seen: programs of the machine, folders of programs ({tools}), the profile"),
         ),
         untried(
             "sandbox",
-            "hidden: keys, tokens, browsers and histories in your home, /run, other sessions, sock, processes",
+            "written: box/scratch/, box/reports/, an empty home and /tmp; a worker's letters and workspace",
         ),
         untried("sandbox", "network: none but what is granted; a worker's is open"),
-        untried("sandbox", "not enforced: how much memory, time on a processor or disk in box/ is used"),
-    ]
-}
-
-fn landlock(version: u32) -> Vec<Finding> {
-    let mut open = vec!["processes are seen", "names in hidden folders are seen", "UDP is open"];
-    if version < SOCKETS {
-        open.push("sockets in the file system can be connected to");
+    ];
+    let unseen: Vec<String> =
+        sandbox::unseen_programs(config).iter().map(|folder| folder.display().to_string()).collect();
+    if !unseen.is_empty() {
+        let unseen = unseen.join(", ");
+        held.push(untried(
+            "sandbox",
+            format!("not seen of your PATH: {unseen}; sandbox_tools lists what is"),
+        ));
     }
-    if version < TCP {
-        open.push("the network is open");
-    }
-    if version < SCOPED {
-        open.push("signals reach your other processes");
-    }
-    let network = if version < TCP { "network: not enforced" } else { "network: no TCP but what is granted" };
-    let why =
-        sandbox::found().bwrap.as_ref().err().map_or_else(String::new, |why| format!(" (bwrap: {why})"));
-    vec![
-        untried(
-            "sandbox",
-            format!(
-                "Landlock {version}: what deciders write is confined, and so are workers configured with sandbox = true{why}"
-            ),
-        ),
-        untried(
-            "sandbox",
-            "read-only: all but box/scratch/ and box/reports/; a worker's letters and workspace",
-        ),
-        untried(
-            "sandbox",
-            "hidden: what is in keys, tokens, browsers and histories of your home, /run, /tmp, other sessions",
-        ),
-        untried("sandbox", network),
-        untried(
-            "sandbox",
-            format!("not enforced: {}; with bubblewrap it would be ({})", open.join(", "), fix()),
-        ),
-    ]
+    held
 }

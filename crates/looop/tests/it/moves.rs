@@ -141,7 +141,7 @@ fn a_sensor_that_prints_no_reading_is_never_written() {
         ("#!/bin/sh\necho no json", "not one JSON value"),
         ("#!/bin/sh\necho oh dear >&2; exit 3", "oh dear"),
         ("#!/bin/sh\n", "printed nothing"),
-        ("#!/nonexistent/interpreter\n", "No such file or directory"),
+        ("#!/nonexistent/interpreter\n", "not found"),
         ("#!/bin/sh\n# looop:timeout=1\nsleep 600", "deadline"),
         ("#!/bin/sh\n# looop:max_bytes=10\necho '{\"signal\":\"far too much\"}'", "10 bytes"),
     ];

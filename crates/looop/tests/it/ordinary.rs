@@ -45,8 +45,9 @@ fn work() -> Profile {
     profile.write("policy.toml", GRANTS);
     let told =
         Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", outside.join("decision.json").display()));
+    let tools = Value::from(outside.join("bin").to_string_lossy());
     profile.config(&format!(
-        "default = \"fake\"\nnotification = \"notify\"\n[runners.fake]\ntick = {told}\ncost = \"free\"\n\
+        "default = \"fake\"\nsandbox_tools = [{tools}]\nnotification = \"notify\"\n[runners.fake]\ntick = {told}\ncost = \"free\"\n\
          interactive = \"cat {{{{prompt_file}}}} > /dev/null; cat\"\n"
     ))
 }

@@ -66,9 +66,10 @@ fn unknown_keys_name_the_nearest() {
 
 #[test]
 fn the_means_of_confinement_are_known() {
-    let found = "config.toml:1: `sandbox`: one of \"auto\", \"bwrap\", \"landlock\", \"off\" is possible, found the string \"x\"";
+    let found =
+        "config.toml:1: `sandbox`: one of \"auto\", \"bwrap\", \"off\" is possible, found the string \"x\"";
     assert_eq!(first_line("sandbox = 'x'"), found);
-    for word in ["auto", "bwrap", "landlock", "off"] {
+    for word in ["auto", "bwrap", "off"] {
         toml(&format!("sandbox = '{word}'")).unwrap();
     }
     let config = toml("runners.x = { interactive = '{{prompt_file}}', sandbox = true, write = ['~/x'] }")
@@ -470,4 +471,14 @@ fn channels_that_can_be_used() {
     let (ntfy, webhook) = (loaded.config.ntfy.unwrap(), loaded.config.webhook.unwrap());
     assert_eq!((ntfy.url.as_str(), ntfy.secret_env), ("https://ntfy.sh/x", None));
     assert_eq!((webhook.url.as_str(), webhook.secret_env.as_deref()), ("http://h:1/?a", Some("H")));
+}
+
+#[test]
+fn folders_of_programs_are_named_from_the_root_or_the_home() {
+    let config = toml("sandbox_tools = ['~/.cargo/bin', '/opt']").unwrap().config;
+    assert_eq!(config.sandbox_tools, ["~/.cargo/bin", "/opt"].map(std::path::PathBuf::from));
+    for bad in ["bin", "~", "~/", "/"] {
+        let said = first_line(&format!("sandbox_tools = ['{bad}']"));
+        assert!(said.contains("is no folder by an absolute path, nor one below ~/"), "{bad}: {said}");
+    }
 }

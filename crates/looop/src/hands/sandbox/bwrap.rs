@@ -1,46 +1,24 @@
 //! bubblewrap: a file system, a process table and a network of its own.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use super::plan::{Plan, Sight};
+use super::system;
+use super::view::{Sight, View};
+use crate::hands::environ;
 
 /// A `bwrap` that works here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bwrap {
     /// The program.
     pub(super) program: PathBuf,
-    /// How it gets the power to do what it does.
-    pub(super) users: Users,
-}
-
-/// Whether it works in a user namespace of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Users {
-    /// In one in which no other can be made.
-    Shut,
-    /// In one.
-    Own,
-    /// With the power of root.
-    Root,
-}
-
-impl Users {
-    /// From the strictest to the laxest.
-    pub(super) const ALL: [Self; 3] = [Self::Shut, Self::Own, Self::Root];
-
-    /// An agent may want a sandbox of its own, for which it needs further namespaces.
-    fn words(self, terminal: bool) -> &'static [&'static str] {
-        match self {
-            Self::Shut if !terminal => &["--unshare-user", "--disable-userns"],
-            Self::Shut | Self::Own => &["--unshare-user"],
-            Self::Root => &[],
-        }
-    }
+    /// Whether it can bound the size of a folder in memory, as it does from version 0.7 on.
+    pub(super) sized: bool,
 }
 
 /// What is the same for everything.
 const ALWAYS: &[&str] = &[
+    "--unshare-user",
     "--unshare-pid",
     "--unshare-ipc",
     "--unshare-uts",
@@ -48,137 +26,60 @@ const ALWAYS: &[&str] = &[
     "--die-with-parent",
     "--cap-drop",
     "ALL",
-    "--ro-bind",
-    "/",
-    "/",
-    "--dev",
-    "/dev",
-    "--proc",
-    "/proc",
 ];
+/// Most bytes in `/dev/shm`.
+const SHARED_MEMORY: u64 = 256 << 20;
+/// Most processes and threads. It counts those of the sandbox alone only where it is set inside, and a shell is what is
+/// there. Shells differ in the letter.
+const PROCESSES: &str = r#"ulimit -u 2048 2>/dev/null || ulimit -p 2048 2>/dev/null; exec "$@""#;
 
-/// What of `/proc` is the machine's and not a process's. The files are root's, so that root could write them without any
-/// power.
-const OF_THE_MACHINE: [&str; 9] = [
-    "/proc/sys",
-    "/proc/sysrq-trigger",
-    "/proc/irq",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/acpi",
-    "/proc/scsi",
-    "/proc/driver",
-    "/proc/mtrr",
-];
-
-/// The words in front of a command.
-pub(super) fn words(bwrap: &Bwrap, plan: &Plan) -> Vec<OsString> {
-    let mut words: Vec<OsString> = vec![bwrap.program.clone().into_os_string()];
-    let mut say = |more: &[&str]| words.extend(more.iter().map(OsString::from));
-    say(bwrap.users.words(plan.terminal));
-    say(ALWAYS);
-    for path in OF_THE_MACHINE {
-        say(&["--ro-bind-try", path, path]);
-    }
-    if !plan.net {
-        say(&["--unshare-net"]);
+/// The words in front of a command: [`super::enter`], which becomes bubblewrap.
+pub(super) fn words(bwrap: &Bwrap, view: &View) -> Vec<OsString> {
+    let kind = if view.terminal { "worker" } else { "command" };
+    let mut words: Vec<OsString> = vec![environ::image().into(), "_box".into(), kind.into()];
+    words.push(bwrap.program.clone().into());
+    words.extend(ALWAYS.iter().map(OsString::from));
+    if !view.net {
+        words.push("--unshare-net".into());
     }
     // A command without a terminal must not reach ours; a worker's terminal is its own.
-    if !plan.terminal {
-        say(&["--new-session"]);
+    if !view.terminal {
+        words.push("--new-session".into());
     }
-    mounts(&mut words, plan);
+    words.extend(system::words());
+    private(&mut words, bwrap, ("1777", SHARED_MEMORY), "/dev/shm".into());
+    mounts(&mut words, bwrap, view);
+    words.extend(["--", "sh", "-c", PROCESSES, "sh"].map(OsString::from));
     words
 }
 
-fn mounts(words: &mut Vec<OsString>, plan: &Plan) {
-    let mut emptied: Vec<&Path> = Vec::new();
-    for (path, sight) in &plan.paths {
-        let here = path.clone().into_os_string();
-        let bind = |how: &str| [OsString::from(how), here.clone(), here.clone()];
-        match sight {
-            Sight::Write => words.extend(bind("--bind")),
-            Sight::Read => words.extend(bind("--ro-bind-try")),
-            Sight::Talk => words.extend(bind("--ro-bind")),
-            Sight::Private => words.extend(["--perms".into(), "1777".into(), "--tmpfs".into(), here]),
-            Sight::Hidden if path.is_dir() => {
-                words.extend(["--perms".into(), "0700".into(), "--tmpfs".into(), here]);
-                emptied.push(path);
-            }
-            Sight::Hidden => words.extend(["--ro-bind".into(), "/dev/null".into(), here]),
-        }
+fn private(words: &mut Vec<OsString>, bwrap: &Bwrap, (mode, size): (&str, u64), path: OsString) {
+    words.extend(["--perms".into(), mode.into()]);
+    if bwrap.sized {
+        words.extend(["--size".into(), size.to_string().into()]);
     }
-    for (place, own) in &plan.instead {
-        words.extend(["--bind".into(), own.clone().into_os_string(), place.clone().into_os_string()]);
-    }
-    // What is bound below is in place by now, so that nothing can be put into an emptied folder.
-    words.extend(emptied.into_iter().flat_map(|path| ["--remount-ro".into(), path.into()]));
+    words.extend(["--tmpfs".into(), path]);
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::net::TcpListener;
-    use std::process::Command;
-
-    use super::*;
-
-    fn runs(words: &[OsString], script: &str) -> bool {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(["--", "bash", "-c", script]);
-        command.output().is_ok_and(|output| output.status.success())
-    }
-
-    /// The first way that works here, if one does.
-    fn working() -> Option<Bwrap> {
-        let plan = Plan::default();
-        let ways = Users::ALL.map(|users| Bwrap { program: PathBuf::from("bwrap"), users });
-        ways.into_iter().find(|way| runs(&words(way, &plan), "true"))
-    }
-
-    #[test]
-    fn what_is_granted_is_given_and_nothing_else() {
-        let Some(bwrap) = working() else {
-            assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "bubblewrap does not work here");
-            return;
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        for name in ["keys", "open", "own"] {
-            std::fs::create_dir(root.join(name)).unwrap();
-        }
-        for name in ["keys/granted", "keys/secret", "beside"] {
-            std::fs::write(root.join(name), "x").unwrap();
-        }
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let paths: BTreeMap<PathBuf, Sight> = [
-            (root.join("keys"), Sight::Hidden),
-            (root.join("keys/granted"), Sight::Read),
-            (root.join("open"), Sight::Write),
-            (root.join("own"), Sight::Private),
-            (root.join("beside"), Sight::Hidden),
-        ]
-        .into();
-        let (own, root) = (root.join("own/new"), root.display());
-        let us = std::process::id();
-        for net in [false, true] {
-            let words = words(&bwrap, &Plan { paths: paths.clone(), net, ..Plan::default() });
-            let table = [
-                (format!("cat '{root}/keys/granted'"), true),
-                (format!("cat '{root}/keys/secret'"), false),
-                (format!("touch '{root}/keys/new'"), false),
-                (format!("test -n \"$(cat '{root}/beside')\""), false),
-                (format!("touch '{root}/open/new'"), true),
-                (format!("touch '{root}/new'"), false),
-                (format!("touch '{root}/own/new'"), true),
-                (format!("kill -0 {us}"), false),
-                (format!("exec 3<>/dev/tcp/127.0.0.1/{port}"), net),
-            ];
-            for (script, expected) in table {
-                assert_eq!(runs(&words, &script), expected, "{script}, net {net}");
+fn mounts(words: &mut Vec<OsString>, bwrap: &Bwrap, view: &View) {
+    let mut closed: Vec<OsString> = Vec::new();
+    for (path, sight) in &view.paths {
+        let here = path.clone().into_os_string();
+        match sight {
+            Sight::Read(from) => words.extend(["--ro-bind-try".into(), from.into(), here]),
+            Sight::Write(from) => words.extend(["--bind".into(), from.into(), here]),
+            Sight::Private(size) => private(words, bwrap, ("1777", *size), here),
+            Sight::Empty => {
+                words.extend(["--perms".into(), "0700".into(), "--tmpfs".into(), here.clone()]);
+                closed.push(here);
             }
-            assert!(!own.exists(), "what is private is seen by nobody else");
+            Sight::Masked => words.extend(["--ro-bind".into(), "/dev/null".into(), here]),
         }
     }
+    for (path, target) in &view.links {
+        words.extend(["--symlink".into(), target.into(), path.into()]);
+    }
+    // What is put into these is in place by now, and nothing else can be.
+    closed.extend(["/dev", "/"].map(OsString::from));
+    words.extend(closed.into_iter().flat_map(|path| ["--remount-ro".into(), path]));
 }

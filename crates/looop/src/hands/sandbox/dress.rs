@@ -1,7 +1,6 @@
 //! A command with its confinement and its environment.
 
 use std::ffi::OsString;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use looop_core::model::rights::Granted;
@@ -11,6 +10,19 @@ use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::hands::{environ, outputs};
 
+/// A command that a decider wrote.
+#[derive(Debug)]
+pub(crate) struct Command<'a> {
+    /// What is run.
+    pub(crate) argv: Vec<OsString>,
+    /// What it may read besides.
+    pub(crate) read: Vec<PathBuf>,
+    /// What it is told besides.
+    pub(crate) env: &'a [(&'a str, &'a str)],
+    /// The goal that it serves; empty where it serves none.
+    pub(crate) goal: &'a str,
+}
+
 /// A command as it is started, and its complete environment.
 pub(crate) type Dressed = (Vec<OsString>, Vec<(String, String)>);
 
@@ -19,13 +31,15 @@ pub(crate) fn dress(
     data: &Path,
     config: &Config,
     granted: &Granted,
-    (argv, more): (Vec<OsString>, &[(&str, &str)]),
+    command: Command<'_>,
 ) -> Result<Dressed> {
     let means = means(config).map_err(Failure::new)?;
-    let mut env = environ::of_decider(data, config, granted, more)?;
-    own_temp(&means, data, &mut env)?;
+    let mut env = environ::of_decider(data, config, granted, command.env)?;
+    own_temp(&means, &mut env);
     own_reports(data, &mut env)?;
-    let argv = wrap(&means, &of_granted(config, granted), data, argv).map_err(Failure::new)?;
+    let mut confine = of_granted(config, granted, command.goal);
+    confine.read.extend(command.read);
+    let argv = wrap(&means, &confine, data, command.argv).map_err(Failure::new)?;
     Ok((argv, env))
 }
 
@@ -33,7 +47,7 @@ pub(crate) fn dress(
 pub(crate) fn workplace(data: &Path, config: &Config) -> Result<PathBuf> {
     Ok(match means(config).map_err(Failure::new)? {
         Means::Bwrap(_) => data.join("scratch"),
-        Means::Landlock(_) | Means::None => {
+        Means::None => {
             outputs::link_beside(data).map_err(|error| unmade(data, &error))?;
             data.join(outputs::SCRATCH)
         }
@@ -53,19 +67,10 @@ pub(crate) fn own_reports(data: &Path, env: &mut Vec<(String, String)>) -> Resul
     Ok(())
 }
 
-/// Names the folder for what is thrown away: one that only this command sees, where the means can make one.
-pub(crate) fn own_temp(means: &Means, data: &Path, env: &mut Vec<(String, String)>) -> Result<()> {
-    let folder = match means {
-        Means::None => return Ok(()),
-        Means::Bwrap(_) => Path::new("/tmp").to_owned(),
-        Means::Landlock(_) => {
-            let folder = data.join(outputs::SCRATCH).join(".tmp");
-            let made = std::fs::DirBuilder::new().mode(0o700).recursive(true).create(&folder);
-            made.map_err(|error| Failure::new(format!("{} cannot be made: {error}", folder.display())))?;
-            folder
-        }
-    };
-    env.retain(|(name, _)| !matches!(name.as_str(), "TMPDIR" | "TMP" | "TEMP"));
-    env.push(("TMPDIR".to_owned(), folder.to_string_lossy().into_owned()));
-    Ok(())
+/// Names the folder for what is thrown away: one that only this command sees.
+pub(crate) fn own_temp(means: &Means, env: &mut Vec<(String, String)>) {
+    if *means != Means::None {
+        env.retain(|(name, _)| !matches!(name.as_str(), "TMPDIR" | "TMP" | "TEMP"));
+        env.push(("TMPDIR".to_owned(), "/tmp".to_owned()));
+    }
 }

@@ -1,23 +1,25 @@
-//! The sandbox: what a decider wrote, and workers that shall be confined, see a world in which little can be written and
-//! secrets are not there.
+//! The sandbox: what a decider wrote, and workers that shall be confined, run in a file system of their own in which only
+//! what is listed can be seen.
 //!
-//! A [`Confine`] says what is wanted, a [`plan`] says which paths are shown, hidden or writable, and a [`Means`]
-//! enforces it: `bwrap` builds a file system of its own, Landlock makes the kernel refuse what is not listed. Either is
-//! a few words in front of a command, so that whoever starts it need not know.
+//! A [`Confine`] says what is wanted, a [`view`] lists what is shown and what can be written, and [`bwrap`] puts that in
+//! front of a command, so that whoever starts it need not know. [`enter`] sets limits and hands over the filter of system
+//! calls right before bubblewrap starts.
 
 mod bwrap;
 mod confine;
 mod dress;
+mod enter;
 #[cfg(target_os = "linux")]
-mod landlock;
+mod filter;
 mod means;
-mod plan;
 mod rights;
-mod secrets;
+mod system;
 mod trial;
+mod view;
 
-pub(crate) use confine::{Confine, turn_into, wrap};
-pub(crate) use dress::{dress, own_reports, own_temp, workplace};
+pub(crate) use confine::{Confine, wrap};
+pub(crate) use dress::{Command, dress, own_reports, own_temp, workplace};
+pub(crate) use enter::enter;
 pub(crate) use means::{Means, check, found, means};
-pub(crate) use rights::{Agent, of_granted, of_worker};
+pub(crate) use rights::{Agent, of_granted, of_worker, unseen_programs};
 pub(crate) use trial::trial;

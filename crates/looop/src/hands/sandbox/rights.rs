@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use looop_core::model::rights::Granted;
 
 use super::confine::Confine;
+use super::system;
 use crate::config::{Config, Runner};
 use crate::hands::worktree;
 
@@ -24,9 +25,11 @@ const STATES: [(&str, &[&str]); 5] = [
 /// Variables that name such a folder instead.
 const STATE_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
-/// What a decider's command gets.
-pub(crate) fn of_granted(config: &Config, granted: &Granted) -> Confine {
+/// What a decider's command gets that serves this goal, or none.
+pub(crate) fn of_granted(config: &Config, granted: &Granted, goal: &str) -> Confine {
     Confine {
+        tools: tools(config),
+        goal: Some(goal.to_owned()).filter(|goal| !goal.is_empty()),
         read: granted.read.iter().filter_map(|path| located(path)).collect(),
         hide: config.env_file.iter().cloned().collect(),
         net: granted.net,
@@ -47,6 +50,8 @@ pub(crate) struct Agent<'a> {
     pub(crate) program: Option<&'a str>,
     /// Its runner, if that is configured.
     pub(crate) runner: Option<&'a Runner>,
+    /// The goal that it serves, or nothing.
+    pub(crate) goal: &'a str,
     /// What is granted to the command of a decider; a configured runner's agent needs its model and its own state.
     pub(crate) granted: Option<&'a Granted>,
 }
@@ -54,17 +59,20 @@ pub(crate) struct Agent<'a> {
 /// What a worker gets.
 pub(crate) fn of_worker(config: &Config, data: &Path, agent: &Agent<'_>) -> Result<Confine, String> {
     let mut confine = match agent.granted {
-        Some(granted) => of_granted(config, granted),
-        None => Confine { net: true, ..of_granted(config, &Granted::default()) },
+        Some(granted) => of_granted(config, granted, agent.goal),
+        None => Confine { net: true, ..of_granted(config, &Granted::default(), agent.goal) },
     };
     confine.session = Some(agent.session.to_owned());
     confine.write.extend(LETTERS.map(|folder| data.join(folder)));
     if let Some(workspace) = agent.workspace {
         let git = worktree::writes(workspace)?;
+        confine.read.push(worktree::repository(workspace)?);
         confine.write.extend(std::iter::once(workspace.to_owned()).chain(git));
         confine.keep.push(workspace.join(".git"));
     }
     confine.write.extend(agent.folder.map(Path::to_owned));
+    // Its own calls of looop read the same configuration.
+    confine.read.extend(std::env::var_os("LOOOP_CONFIG").map(PathBuf::from));
     if agent.granted.is_none() {
         confine.write.extend(states(agent.program));
     }
@@ -89,6 +97,25 @@ fn states(program: Option<&str>) -> Vec<PathBuf> {
     found.extend(named.filter(|path| path.is_absolute()));
     found.retain(|path| path.exists());
     found
+}
+
+/// Folders of the PATH that are not shown in the sandbox.
+pub(crate) fn unseen_programs(config: &Config) -> Vec<PathBuf> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let tools: Vec<PathBuf> = tools(config).iter().filter_map(|tool| real(tool)).collect();
+    let is_seen =
+        |folder: &Path| system::is_shown(folder) || tools.iter().any(|tool| folder.starts_with(tool));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut unseen: Vec<PathBuf> = std::env::split_paths(&path)
+        .filter(|folder| folder.is_absolute() && real(folder).is_some_and(|folder| !is_seen(&folder)))
+        .collect();
+    unseen.sort_unstable();
+    unseen.dedup();
+    unseen
+}
+
+fn tools(config: &Config) -> Vec<PathBuf> {
+    config.sandbox_tools.iter().filter_map(|path| located(&path.to_string_lossy())).collect()
 }
 
 /// An absolute path, or one below the home.

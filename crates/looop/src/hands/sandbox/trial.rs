@@ -9,7 +9,7 @@ use looop_core::model::moves::one_line;
 use looop_core::model::rights::Granted;
 use looop_session::{Ended, Job, Order};
 
-use super::dress;
+use super::{Command, dress};
 use crate::config::Config;
 use crate::hands::brakes::Brakes;
 
@@ -43,8 +43,8 @@ pub(crate) fn trial(data: &Path, config: &Config) -> Result<Could, String> {
     let port = listener.local_addr().map_err(|error| error.to_string())?.port().to_string();
     let name = format!(".doctor-{}", std::process::id());
     let argv = ["bash", "-c", SCRIPT, "bash", &name, &port].map(Into::into).to_vec();
-    let (argv, env) =
-        dress(data, config, &Granted::default(), (argv, &[])).map_err(|failure| failure.error)?;
+    let command = Command { argv, read: Vec::new(), env: &[], goal: "" };
+    let (argv, env) = dress(data, config, &Granted::default(), command).map_err(|failure| failure.error)?;
     let job = Job {
         argv,
         cwd: data.to_owned(),

@@ -89,8 +89,9 @@ impl Field {
         let told = outside.join("decision.json");
         let tick = Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", told.display()));
         let env_file = Value::from(env_file.to_string_lossy());
+        let tools = Value::from(outside.join("bin").to_string_lossy());
         let profile = profile.config(&format!(
-            "default = \"fake\"\nenv_file = {env_file}\n{config}\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n\
+            "default = \"fake\"\nsandbox_tools = [{tools}]\nenv_file = {env_file}\n{config}\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n\
              interactive = \"cat {{{{prompt_file}}}} > /dev/null; sleep 1000\"\n"
         ));
         let mut field = Self { profile, before: BTreeMap::new(), said: String::new().into() };

@@ -110,9 +110,9 @@ fn commands_and_proofs_of_workers_do_no_harm() {
     none_succeeds("", &attacks);
 }
 
-/// By the other means, and by none: then what is more than a look at text waits for the person.
+/// Without a sandbox what is more than a look at text waits for the person.
 #[test]
-fn it_is_the_same_by_landlock_and_without_any_means() {
+fn it_is_the_same_without_a_sandbox() {
     let attack = |cmd: &str| (cmd.to_owned(), vec![json!({"action": "run_shell", "cmd": cmd})]);
     let sensor = |cmd: &str| {
         let script = format!("#!/bin/bash\n{cmd}\necho 1\n");
@@ -121,13 +121,9 @@ fn it_is_the_same_by_landlock_and_without_any_means() {
             vec![json!({"action": "write_sensor", "name": "evil", "script": script}), noop()],
         )
     };
-    let landlock: Vec<_> = some(6, 4).map(attack).collect();
     // A secret that is only looked at: without a sandbox nothing hides it, and looking needs no consent.
     let looks = |cmd: &&str| !STEAL.contains(cmd) && !cmd.contains("sleep 1000");
     let off: Vec<_> =
         some(6, 5).filter(looks).map(attack).chain(some(12, 6).filter(looks).map(sensor)).collect();
-    std::thread::scope(|scope| {
-        scope.spawn(|| none_succeeds("sandbox = \"landlock\"\n", &landlock));
-        none_succeeds("sandbox = \"off\"\n", &off);
-    });
+    none_succeeds("sandbox = \"off\"\n", &off);
 }

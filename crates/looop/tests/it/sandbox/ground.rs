@@ -1,7 +1,6 @@
-//! What the tests have in common: a profile with a decider, a planted secret, and a means that works.
+//! What the tests have in common: a profile with a decider, a planted secret, and a sandbox.
 
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
 
 use looop_core::ledger::entry::Entry;
@@ -17,12 +16,11 @@ pub(crate) const SECRET: &str = "hunter2-correct-horse";
 /// A profile whose home holds a secret and whose decider does what it is told.
 pub(crate) struct Ground {
     pub(crate) profile: Profile,
-    pub(crate) means: &'static str,
 }
 
 impl Ground {
-    /// One that confines by these means, with more lines of configuration.
-    pub(crate) fn new(means: &'static str, config: &str) -> Self {
+    /// One with this value of `sandbox` and more lines of configuration.
+    pub(crate) fn new(sandbox: &str, config: &str) -> Self {
         let profile = Profile::bare(LOOOP).goal("g", "A goal of the person's.\n").env("PLANTED", SECRET);
         let home = profile.outside().join("home");
         fs::create_dir(home.join(".ssh")).unwrap();
@@ -32,9 +30,9 @@ impl Ground {
         let told = profile.outside().join("decision.json");
         let tick = Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", told.display()));
         let config = format!(
-            "sandbox = \"{means}\"\ndefault = \"fake\"\n{config}\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n"
+            "sandbox = \"{sandbox}\"\ndefault = \"fake\"\n{config}\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n"
         );
-        Self { profile: profile.config(&config), means }
+        Self { profile: profile.config(&config) }
     }
 
     pub(crate) fn home(&self) -> PathBuf {
@@ -92,25 +90,7 @@ impl Drop for Ground {
     }
 }
 
-/// A ground for each means that works here. If nothing may be skipped, one that does not work is a failure.
-pub(crate) fn each(config: &str) -> Vec<Ground> {
-    let grounds: Vec<Ground> =
-        ["bwrap", "landlock"].into_iter().map(|means| Ground::new(means, config)).collect();
-    let mut said = Vec::new();
-    let mut working = Vec::new();
-    for ground in grounds {
-        let findings = ground.run(&["doctor", "--json"]).json();
-        let finding =
-            findings.as_array().unwrap().iter().find(|found| found["what"] == "sandbox").cloned().unwrap();
-        if finding["fix"].is_null() {
-            working.push(ground);
-        } else {
-            said.push(finding["state"].to_string());
-        }
-    }
-    if !said.is_empty() {
-        std::io::stderr().write_all(format!("not tried: {}\n", said.join("; ")).as_bytes()).unwrap();
-    }
-    assert!(said.is_empty() || std::env::var_os("LOOOP_TEST_ALL").is_none(), "skipped: {said:?}");
-    working
+/// A ground that confines, with more lines of configuration.
+pub(crate) fn ground(config: &str) -> Ground {
+    Ground::new("bwrap", config)
 }

@@ -1,4 +1,4 @@
-//! What deciders wrote, and workers that shall be, are confined: the real binary, by bubblewrap and by Landlock.
+//! What deciders wrote, and workers that shall be, are confined: the real binary.
 
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]

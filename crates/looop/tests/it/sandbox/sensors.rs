@@ -3,7 +3,7 @@
 use looop_core::model::outcome::Outcome;
 use serde_json::{Value, json};
 
-use super::ground::{Ground, each};
+use super::ground::{Ground, ground};
 
 /// Says whether the secret can be read, and tries to leave a trace.
 const PEEK: &str = "#!/bin/sh\ntouch ~/touched 2>/dev/null\nif grep -q . ~/.ssh/id 2>/dev/null; then s=seen; else s=hidden; fi\n\
@@ -17,80 +17,75 @@ fn reading(ground: &Ground, name: &str) -> Value {
 
 #[test]
 fn a_sensor_is_confined_until_a_person_takes_it_over() {
-    for ground in each("") {
-        let outcome = ground.decide(&json!({"action": "write_sensor", "name": "peek", "script": PEEK}));
-        assert!(matches!(ground.last_outcome(), Outcome::Done { .. }), "{outcome:#?}");
-        ground.profile.decide_next(&json!({"action": "noop"}));
-        assert_eq!(reading(&ground, "peek"), "hidden", "{}", ground.means);
-        assert_eq!(reading(&ground, "peek"), "hidden", "a later process knows it from the log");
-        let tried = ground.run(&["sensor", "run", "peek"]).ok();
-        assert!(tried.stdout.contains("hidden"), "{tried:?}");
-        assert!(!ground.home().join("touched").exists(), "neither the trial nor a beat left a trace");
+    let ground = ground("");
+    let outcome = ground.decide(&json!({"action": "write_sensor", "name": "peek", "script": PEEK}));
+    assert!(matches!(ground.last_outcome(), Outcome::Done { .. }), "{outcome:#?}");
+    ground.profile.decide_next(&json!({"action": "noop"}));
+    assert_eq!(reading(&ground, "peek"), "hidden");
+    assert_eq!(reading(&ground, "peek"), "hidden", "a later process knows it from the log");
+    let tried = ground.run(&["sensor", "run", "peek"]).ok();
+    assert!(tried.stdout.contains("hidden"), "{tried:?}");
+    assert!(!ground.home().join("touched").exists(), "neither the trial nor a beat left a trace");
 
-        let twin = ground.profile.file("sensors/peek.sh").unwrap();
-        ground.profile.write("sensors/peek.sh", format!("{twin}# mine\n"));
-        looop_sim::profile::set_mode(&ground.profile.data().join("sensors/peek.sh"), 0o700);
-        assert_eq!(reading(&ground, "peek"), "seen", "an edit makes it the person's");
-        assert!(ground.home().join("touched").exists());
-    }
+    let twin = ground.profile.file("sensors/peek.sh").unwrap();
+    ground.profile.write("sensors/peek.sh", format!("{twin}# mine\n"));
+    looop_sim::profile::set_mode(&ground.profile.data().join("sensors/peek.sh"), 0o700);
+    assert_eq!(reading(&ground, "peek"), "seen", "an edit makes it the person's");
+    assert!(ground.home().join("touched").exists());
 }
 
 #[test]
 fn trust_makes_a_file_the_persons() {
-    for ground in each("") {
-        ground.decide(&json!({"action": "write_sensor", "name": "peek", "script": PEEK}));
-        ground.profile.decide_next(&json!({"action": "noop"}));
-        assert_eq!(reading(&ground, "peek"), "hidden");
-        ground.run(&["trust", "config.toml"]).fails(2, "neither a sensor nor a goal");
-        ground.run(&["trust", "sensors/none.sh"]).fails(1, "there is no file");
-        ground.run(&["trust", "goals/g.md"]).fails(1, "it is yours already");
-        let said = ground.run(&["trust", "sensors/peek.sh"]).ok().stdout;
-        assert_eq!(said, "sensors/peek.sh is yours now\n");
-        assert_eq!(reading(&ground, "peek"), "seen");
-        let journal = ground.profile.file("journal.md").unwrap();
-        assert!(journal.contains("you trust sensors/peek.sh"), "{journal}");
-    }
+    let ground = ground("");
+    ground.decide(&json!({"action": "write_sensor", "name": "peek", "script": PEEK}));
+    ground.profile.decide_next(&json!({"action": "noop"}));
+    assert_eq!(reading(&ground, "peek"), "hidden");
+    ground.run(&["trust", "config.toml"]).fails(2, "neither a sensor nor a goal");
+    ground.run(&["trust", "sensors/none.sh"]).fails(1, "there is no file");
+    ground.run(&["trust", "goals/g.md"]).fails(1, "it is yours already");
+    let said = ground.run(&["trust", "sensors/peek.sh"]).ok().stdout;
+    assert_eq!(said, "sensors/peek.sh is yours now\n");
+    assert_eq!(reading(&ground, "peek"), "seen");
+    let journal = ground.profile.file("journal.md").unwrap();
+    assert!(journal.contains("you trust sensors/peek.sh"), "{journal}");
 }
 
 #[test]
 fn a_persons_sensor_is_not_confined() {
-    for ground in each("") {
-        ground.profile.write("sensors/peek.sh", PEEK);
-        looop_sim::profile::set_mode(&ground.profile.data().join("sensors/peek.sh"), 0o700);
-        ground.profile.decide_next(&json!({"action": "noop"}));
-        assert_eq!(reading(&ground, "peek"), "seen");
-    }
+    let ground = ground("");
+    ground.profile.write("sensors/peek.sh", PEEK);
+    looop_sim::profile::set_mode(&ground.profile.data().join("sensors/peek.sh"), 0o700);
+    ground.profile.decide_next(&json!({"action": "noop"}));
+    assert_eq!(reading(&ground, "peek"), "seen");
 }
 
 #[test]
 fn a_check_and_a_recipe_of_a_deciders_goal_are_confined() {
-    for ground in each("") {
-        let body = "---\ncheck: touch ~/checked; grep -q . ~/.ssh/id\n---\nThe secret can be seen.\n";
-        ground.decide(&json!({"action": "write_goal", "id": "spy", "body": body}));
-        ground.profile.decide_next(&json!({"action": "noop"}));
-        ground.run(&["beat"]);
-        assert!(!ground.home().join("checked").exists(), "{}", ground.means);
-        let probe = ground.profile.file("snapshots/sys-goals.json").unwrap();
-        assert!(probe.contains("spy"), "its check fails: {probe}");
-        ground.profile.write("goals/spy.md", format!("{body}\nMine.\n"));
-        ground.run(&["beat"]);
-        assert!(ground.home().join("checked").exists(), "a person's check runs with their rights");
-    }
+    let ground = ground("");
+    let body = "---\ncheck: touch ~/checked; grep -q . ~/.ssh/id\n---\nThe secret can be seen.\n";
+    ground.decide(&json!({"action": "write_goal", "id": "spy", "body": body}));
+    ground.profile.decide_next(&json!({"action": "noop"}));
+    ground.run(&["beat"]);
+    assert!(!ground.home().join("checked").exists());
+    let probe = ground.profile.file("snapshots/sys-goals.json").unwrap();
+    assert!(probe.contains("spy"), "its check fails: {probe}");
+    ground.profile.write("goals/spy.md", format!("{body}\nMine.\n"));
+    ground.run(&["beat"]);
+    assert!(ground.home().join("checked").exists(), "a person's check runs with their rights");
 }
 
 #[test]
 fn a_proof_that_a_decider_wrote_is_confined() {
-    for ground in each("") {
-        let start = |id: &str, verify: Value| {
-            let worker = json!({"action": "start_worker", "id": id, "prompt": "x", "command": "true {{prompt_file}}", "verify": verify});
-            ground.decide(&worker);
-        };
-        start("a", json!("touch ~/proven; test -e ~/proven || touch proven && exit 1"));
-        ground.profile.decide_next(&json!({"action": "noop"}));
-        ground.run(&["beat"]);
-        ground.run(&["beat"]);
-        let proven = ground.profile.ledger().workers.get("a~1").and_then(|record| record.proven);
-        assert_eq!(proven, Some(false), "{}", ground.means);
-        assert!(!ground.home().join("proven").exists());
-    }
+    let ground = ground("");
+    let start = |id: &str, verify: Value| {
+        let worker = json!({"action": "start_worker", "id": id, "prompt": "x", "command": "true {{prompt_file}}", "verify": verify});
+        ground.decide(&worker);
+    };
+    start("a", json!("touch ~/proven; test -e ~/proven || touch proven && exit 1"));
+    ground.profile.decide_next(&json!({"action": "noop"}));
+    ground.run(&["beat"]);
+    ground.run(&["beat"]);
+    let proven = ground.profile.ledger().workers.get("a~1").and_then(|record| record.proven);
+    assert_eq!(proven, Some(false));
+    assert!(!ground.home().join("proven").exists());
 }

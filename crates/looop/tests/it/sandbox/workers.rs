@@ -5,13 +5,15 @@ use std::fs;
 use looop_core::ledger::entry::Entry;
 use looop_sim::waiting::within;
 
-use super::ground::{Ground, SECRET, each};
+use super::ground::{Ground, SECRET, ground};
 
 /// A ground whose workers run a script in the home, confined by their runner.
 fn ground_with(ground: Ground, script: &str) -> Ground {
-    let agent = ground.home().join("agent.sh");
+    let agent = ground.home().join("bin/agent.sh");
+    fs::create_dir_all(ground.home().join("bin")).unwrap();
     fs::write(&agent, script).unwrap();
     let config = ground.profile.file("config.toml").unwrap();
+    let config = format!("sandbox_tools = [\"~/bin\"]\n{config}");
     let more = format!(
         "[runners.agent]\nsandbox = true\ncost = \"free\"\ninteractive = \"bash '{}' {{{{prompt_file}}}}\"\n",
         agent.display()
@@ -54,45 +56,44 @@ echo over
 
 #[test]
 fn a_confined_worker_has_its_letters() {
-    for ground in each("") {
-        let ground = ground_with(ground, LETTERS);
-        ground.run(&["worker", "start", "idle", "--command", "exec sleep 1000"]).ok();
-        ground.run(&["claim", "other", "--session", "idle~1"]).ok();
-        ground.run(&["worker", "start", "w", "do it", "--runner", "agent"]).ok();
-        // The flag and the proposal come before the question.
-        let ask = ground.profile.until("an ask", || {
-            let reader = looop_store::Reader::open(&ground.profile.data()).unwrap();
-            let question = reader.letters().asks.into_values().find(|ask| ask.prompt == "go on?");
-            question.map(|ask| ask.id)
-        });
-        ground.run(&["tell", "w", "be quick"]).ok();
-        ground.run(&["answer", &ask, "yes do"]).ok();
-        wait(&ground, "w~1");
-        let said = report(&ground, "said");
-        let expected = [
-            "terminal\nconfined=1\nprompt\nclaim: claimed thing [0]\n",
-            "held: looop: error: \"other\" is claimed by idle~1",
-            "unclaim: unclaimed thing [0]\n",
-            "unflag: w-1 [0]\n",
-            "goal: A goal of the person's. [0]\n",
-            "change: looop: error: a confined worker cannot reach the loop",
-            "status: looop: error: a confined worker cannot reach the loop",
-            "yes do",
-            "be quick",
-            "over\n",
-        ];
-        for text in expected {
-            assert!(said.contains(text), "{}: {text:?} is not in\n{said}", ground.means);
-        }
-        for line in ["cost", "flag", "unflag", "propose", "goal", "ask", "told"] {
-            let found = said.lines().find(|said| said.starts_with(&format!("{line}: "))).unwrap();
-            assert!(found.ends_with("[0]"), "{}: {found}", ground.means);
-        }
-        let row = ground.run(&["worker", "list", "--all", "--json"]).ok().json();
-        let row = row.as_array().unwrap().iter().find(|row| row["id"] == "w").unwrap().clone();
-        assert_eq!(row["state"], "exited", "it ended itself by its own host: {said}");
-        settled(&ground, &ask);
+    let ground = ground("");
+    let ground = ground_with(ground, LETTERS);
+    ground.run(&["worker", "start", "idle", "--command", "exec sleep 1000"]).ok();
+    ground.run(&["claim", "other", "--session", "idle~1"]).ok();
+    ground.run(&["worker", "start", "w", "do it", "--runner", "agent"]).ok();
+    // The flag and the proposal come before the question.
+    let ask = ground.profile.until("an ask", || {
+        let reader = looop_store::Reader::open(&ground.profile.data()).unwrap();
+        let question = reader.letters().asks.into_values().find(|ask| ask.prompt == "go on?");
+        question.map(|ask| ask.id)
+    });
+    ground.run(&["tell", "w", "be quick"]).ok();
+    ground.run(&["answer", &ask, "yes do"]).ok();
+    wait(&ground, "w~1");
+    let said = report(&ground, "said");
+    let expected = [
+        "terminal\nconfined=1\nprompt\nclaim: claimed thing [0]\n",
+        "held: looop: error: \"other\" is claimed by idle~1",
+        "unclaim: unclaimed thing [0]\n",
+        "unflag: w-1 [0]\n",
+        "goal: A goal of the person's. [0]\n",
+        "change: looop: error: a confined worker cannot reach the loop",
+        "status: looop: error: a confined worker cannot reach the loop",
+        "yes do",
+        "be quick",
+        "over\n",
+    ];
+    for text in expected {
+        assert!(said.contains(text), "{text:?} is not in\n{said}");
     }
+    for line in ["cost", "flag", "unflag", "propose", "goal", "ask", "told"] {
+        let found = said.lines().find(|said| said.starts_with(&format!("{line}: "))).unwrap();
+        assert!(found.ends_with("[0]"), "{found}");
+    }
+    let row = ground.run(&["worker", "list", "--all", "--json"]).ok().json();
+    let row = row.as_array().unwrap().iter().find(|row| row["id"] == "w").unwrap().clone();
+    assert_eq!(row["state"], "exited", "it ended itself by its own host: {said}");
+    settled(&ground, &ask);
 }
 
 /// What the worker could not put away itself, the loop does; the answer is not brought a second time.
@@ -100,7 +101,7 @@ fn settled(ground: &Ground, ask: &str) {
     ground.profile.decide_next(&serde_json::json!({"action": "noop"}));
     ground.run(&["beat"]);
     ground.run(&["beat"]);
-    assert_eq!(ground.profile.file(&format!("asks/{ask}.json")), None, "{}", ground.means);
+    assert_eq!(ground.profile.file(&format!("asks/{ask}.json")), None);
     assert_eq!(ground.profile.file(&format!("answers/{ask}.json")), None);
     assert!(ground.profile.file(&format!("mail.d/{ask}.answer.json")).is_some());
     let ledger = ground.profile.ledger();
@@ -128,67 +129,56 @@ try log 'cat /dev/null >> log/*.jsonl'
 try goal 'echo x >> goals/g.md'
 try sensor 'echo x > sensors/x.sh'
 try secret 'grep -q . ~/.ssh/id'
-try home 'touch ~/touched'
+try home 'test -e ~/.ssh || test -e ~/plain'
 try others 'grep -q . sessions/idle~1/spec.json'
 try status 'grep -q . sessions/status/*'
 try mail 'echo x > mail.d/x'
 try ownspec 'echo x > sessions/$LOOOP_SESSION_ID/spec.json'
 try rename 'mv answers answers2'
-if test "$MEANS" = bwrap; then
-  try sock 'test -e sock'
-  try pause '"$LOOOP_BIN" pause; env -u LOOOP_CONFINED "$LOOOP_BIN" pause'
-  try type 'env -u LOOOP_CONFINED "$LOOOP_BIN" send idle hello'
-fi
+try sock 'test -e sock'
+try pause '"$LOOOP_BIN" pause; env -u LOOOP_CONFINED "$LOOOP_BIN" pause'
+try type 'env -u LOOOP_CONFINED "$LOOOP_BIN" send idle hello'
 try approve 'env -u LOOOP_CONFINED "$LOOOP_BIN" answer w-9 yes'
 echo over
 "##;
 
 #[test]
 fn a_confined_worker_reaches_nothing_else() {
-    for ground in each("") {
-        let script = format!("MEANS={}\n{ATTACKS}", ground.means);
-        let ground = ground_with(ground, &script);
-        ground.run(&["worker", "start", "idle", "--command", "exec sleep 1000"]).ok();
-        ground.run(&["worker", "start", "w", "do it", "--runner", "agent"]).ok();
-        wait(&ground, "w~1");
-        assert_eq!(report(&ground, "reached"), "over\n", "{}", ground.means);
-        assert!(!ground.home().join("touched").exists());
-    }
+    let ground = ground("");
+    let ground = ground_with(ground, ATTACKS);
+    ground.run(&["worker", "start", "idle", "--command", "exec sleep 1000"]).ok();
+    ground.run(&["worker", "start", "w", "do it", "--runner", "agent"]).ok();
+    wait(&ground, "w~1");
+    assert_eq!(report(&ground, "reached"), "over\n");
+    assert!(!ground.home().join("touched").exists());
 }
 
 #[test]
 fn any_worker_can_be_confined_and_its_whole_tree_dies() {
-    for ground in each("") {
-        let command = "setsid sleep 1000 & (setsid nohup env -i sleep 1000 &); \
-                       cp ~/.ssh/id \"$LOOOP_REPORTS_DIR/stolen\"; cat \"$LOOOP_DATA_DIR/goals/g.md\"; exec sleep 1000";
-        ground.run(&["worker", "start", "w", "--sandbox", "--command", command]).ok();
-        ground.run(&["expect", "w", "A goal of the person's", "--timeout", "300s"]).ok();
-        ground.run(&["kill", "w"]).ok();
-        assert_eq!(ground.profile.survivors(), Vec::<String>::new(), "{}", ground.means);
-        assert!(!report(&ground, "stolen").contains(SECRET));
-    }
+    let ground = ground("");
+    let command = "setsid sleep 1000 & (setsid nohup env -i sleep 1000 &); \
+                   cp ~/.ssh/id \"$LOOOP_REPORTS_DIR/stolen\"; cat \"$LOOOP_DATA_DIR/goals/g.md\"; exec sleep 1000";
+    ground.run(&["worker", "start", "w", "--sandbox", "--command", command]).ok();
+    ground.run(&["expect", "w", "A goal of the person's", "--timeout", "300s"]).ok();
+    ground.run(&["kill", "w"]).ok();
+    assert_eq!(ground.profile.survivors(), Vec::<String>::new());
+    assert!(!report(&ground, "stolen").contains(SECRET));
 }
 
 #[test]
 fn a_confined_worker_writes_the_folder_that_a_person_has_it_work_in() {
-    for ground in each("") {
-        let (home, folder) = (ground.home(), ground.home().join("here"));
-        fs::create_dir(&folder).unwrap();
-        let command = "touch mine; touch ../theirs; exit 0";
-        let start = ["worker", "start", "w", "--sandbox", "--command", command, "--cwd"];
-        ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat()).ok();
-        wait(&ground, "w~1");
-        assert_eq!(
-            (folder.join("mine").exists(), home.join("theirs").exists()),
-            (true, false),
-            "{}",
-            ground.means
-        );
-        let above = ground.profile.outside().to_owned();
-        for folder in [ground.profile.data().join("answers"), above] {
-            let refused = ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat());
-            refused.fails(1, "the profile is there");
-        }
+    let ground = ground("");
+    let (home, folder) = (ground.home(), ground.home().join("here"));
+    fs::create_dir(&folder).unwrap();
+    let command = "touch mine; touch ../theirs; exit 0";
+    let start = ["worker", "start", "w", "--sandbox", "--command", command, "--cwd"];
+    ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat()).ok();
+    wait(&ground, "w~1");
+    assert_eq!((folder.join("mine").exists(), home.join("theirs").exists()), (true, false));
+    let above = ground.profile.outside().to_owned();
+    for folder in [ground.profile.data().join("answers"), above] {
+        let refused = ground.run(&[&start[..], &[folder.to_str().unwrap()]].concat());
+        refused.fails(1, "the profile is there");
     }
 }
 
@@ -198,27 +188,28 @@ fn a_worktree_can_be_committed_in_and_the_rest_of_the_repository_not() {
         assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "git is not installed");
         return;
     }
-    for ground in each("") {
-        let repo = ground.home().join("repo");
-        let setup = format!(
-            "git init -q -b main '{0}' && cd '{0}' && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first",
-            repo.display()
-        );
-        ground.run(&["run", &setup]).ok();
-        let script = r#"
+    let ground = ground("");
+    let repo = ground.home().join("repo");
+    fs::write(ground.home().join(".gitconfig"), "[user]\nname = A Person\nemail = a@b\n").unwrap();
+    let setup = format!(
+        "git init -q -b main '{0}' && cd '{0}' && git -c user.name=a -c user.email=a@b commit -q --allow-empty -m first",
+        repo.display()
+    );
+    ground.run(&["run", &setup]).ok();
+    let script = r#"
 exec > "$LOOOP_REPORTS_DIR/git" 2>&1
-echo work > file && git add file && git -c user.name=w -c user.email=w@b commit -q -m work && echo committed
+echo work > file && git add file && git commit -q -m work && echo "committed by $(git log -1 --format=%an)"
 common=$(git rev-parse --git-common-dir)
-for path in "$common/hooks/pre-commit" "$common/config" "$common/refs/heads/main" "$common/../file"; do
+for path in "$common/hooks/pre-commit" "$common/config" "$common/refs/heads/main"; do
   if ( echo x >> "$path" ) 2>/dev/null; then echo "reached $path"; fi
 done
 echo over
 "#;
-        let ground = ground_with(ground, script);
-        ground.profile.write("goals/code.md", format!("---\nrepo: {}\n---\nCode.\n", repo.display()));
-        ground.run(&["worker", "start", "w", "do it", "--runner", "agent", "--goal", "code"]).ok();
-        wait(&ground, "w~1");
-        let said = report(&ground, "git");
-        assert!(said.ends_with("committed\nover\n"), "{}: {said}", ground.means);
-    }
+    let ground = ground_with(ground, script);
+    ground.profile.write("goals/code.md", format!("---\nrepo: {}\n---\nCode.\n", repo.display()));
+    ground.run(&["worker", "start", "w", "do it", "--runner", "agent", "--goal", "code"]).ok();
+    wait(&ground, "w~1");
+    let said = report(&ground, "git");
+    assert!(said.ends_with("committed by A Person\nover\n"), "{said}");
+    assert!(!repo.join("file").exists());
 }
