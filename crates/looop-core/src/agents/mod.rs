@@ -14,4 +14,4 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use screen::{Halt, halt};
+pub use screen::{Halt, halt, is_dialog};

@@ -47,6 +47,18 @@ pub fn halt(program: Option<&str>, lines: &[String], silent: bool) -> Option<Hal
     Some(Halt { what, screen: end_of(&plain) })
 }
 
+/// Whether an agent that we know stands at a dialog: then each key that is typed may choose something.
+pub fn is_dialog(program: Option<&str>, lines: &[String]) -> bool {
+    let text = lines.iter().map(|line| unframed(line)).filter(|line| !line.is_empty()).collect::<Vec<_>>();
+    let text = text.join(" ");
+    let has = |part: &&str| text.contains(*part);
+    let known = KNOWN.into_iter().find(|screens| Some(screens.name) == program);
+    known.is_some_and(|screens| {
+        let types = screens.composer.iter().any(has);
+        !types && screens.dialogs.iter().any(|sign| sign.texts.iter().all(has))
+    })
+}
+
 /// What the provider says, where it takes no calls. Only what came last counts: what is further up may be over.
 fn limit(known: Option<&Screens>, plain: &[String]) -> Option<String> {
     let signs = known?.limits;

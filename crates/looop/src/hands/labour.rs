@@ -17,7 +17,7 @@ use super::act::{causes, folder};
 use super::awaited::{self, Claim};
 use super::task::{Task, Told};
 use super::worker::Found;
-use super::{worker, works};
+use super::{dialog, worker, works};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -243,6 +243,10 @@ fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
     }
     let typed = Client::connect(&folder(reader, session)).and_then(|mut client| {
         if let Move::SteerSession { input: text, .. } = &plan.action {
+            let shot = client.screen(false)?;
+            if dialog::is_open(&folder(reader, session), &shot) {
+                return Ok(delivered(Delivery::NotTyped, &rows(&shot)));
+            }
             let sent = client.send(Some(input), text, true)?;
             let screen =
                 if sent.delivery == Delivery::NotTyped { rows(&client.screen(false)?) } else { Vec::new() };

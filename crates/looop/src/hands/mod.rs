@@ -10,6 +10,7 @@ pub(crate) mod brakes;
 pub(crate) mod contract;
 pub(crate) mod decide;
 pub(crate) mod decider;
+pub(crate) mod dialog;
 pub(crate) mod environ;
 pub(crate) mod fleet;
 mod git;

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::session::Target;
 use crate::failure::{Failure, Result};
-use crate::hands::labour;
+use crate::hands::{dialog, labour};
 
 pub(crate) use looop_session::Size;
 pub(crate) use looop_session::client::{Attached, Emulated, Frame, Part, Sent};
@@ -77,6 +77,11 @@ impl Target {
     pub(crate) fn send(&self, text: &str, submit: bool) -> Result<Typed> {
         let mut client = self.client()?;
         let shot = client.screen(false).map_err(|error| self.failure(error))?;
+        if dialog::is_open(&self.folder, &shot) {
+            let sent = Sent { at: shot.at, delivery: Delivery::NotTyped, again: false };
+            let (pasted, full_screen, screen) = (false, shot.alternate, labour::rows(&shot));
+            return Ok(Typed { sent, pasted, full_screen, screen });
+        }
         let sent = client.send(None, text, submit).map_err(|error| self.failure(error))?;
         let screen = match sent.delivery {
             Delivery::NotTyped => labour::rows(&client.screen(false).map_err(|error| self.failure(error))?),

@@ -16,6 +16,8 @@ use crate::views;
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/model/server.py");
 /// What the worker is started with.
 const PROMPT: &str = "Count the herons at the harbour.";
+/// A model that an agent does not ask unless it is told to.
+pub(crate) const OTHER: &str = "other-model";
 
 /// What an agent needs to reach the model server in a new home, and how its screen looks. That it starts without a dialog
 /// there is the business of its preset.
@@ -222,7 +224,7 @@ pub(crate) fn opencode() -> Agent {
                 "npm": "@ai-sdk/openai-compatible",
                 "name": "Fake",
                 "options": options,
-                "models": { "fake-model": { "name": "Fake", "cost": cost } },
+                "models": { "fake-model": { "name": "Fake", "cost": cost }, OTHER: { "name": "Other", "cost": cost } },
             });
             let file = json!({
                 "model": "fake/fake-model",
@@ -254,7 +256,10 @@ pub(crate) fn pi() -> Agent {
                 "baseUrl": format!("{}/v1", set.url),
                 "apiKey": "x",
                 "api": "openai-completions",
-                "models": [{ "id": "fake-model", "name": "Fake", "cost": cost }],
+                "models": [
+                    { "id": "fake-model", "name": "Fake", "cost": cost },
+                    { "id": OTHER, "name": "Other", "cost": cost },
+                ],
             });
             let models = json!({ "providers": { "fake": provider } });
             let retry = json!({ "maxRetries": 1, "baseDelayMs": 10 });
