@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use looop_core::gate::Limits;
 use looop_core::intake;
 use looop_core::model::moves::{Move, Proposal};
 use looop_core::model::name::Name;
@@ -12,15 +13,21 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Place, propose, see};
-use crate::config::{self, POLICY_FILE};
+use crate::config::{self, Config, POLICY_FILE};
 use crate::failure::{Failure, Result};
+use crate::hands::sandbox::{self, Means};
 use crate::pulse::open::config_failure;
 use crate::setup::limits;
 
 /// The policy in force, and whether what a decider wrote is confined.
 pub(crate) fn in_force(place: &Place) -> Result<(Policy, bool)> {
-    let limits = limits(&place.config()?.config);
-    Ok((limits.policy, limits.confines))
+    let config = place.config()?.config;
+    Ok((limits(&config).policy, confines(&config)))
+}
+
+/// Whether what a decider wrote is confined here, found out by trying.
+fn confines(config: &Config) -> bool {
+    sandbox::means(config).is_ok_and(|means| means != Means::None)
 }
 
 /// Checks the policy of the profile, or a file. Says how it stands.
@@ -93,7 +100,8 @@ pub(crate) fn test(place: &Place, text: &str, supposed: Supposed) -> Result<Trie
     let Proposal { action, goal, .. } =
         intake::parse(&value).map_err(|refusal| Failure::new(refusal.to_string()))?;
     let seen = see::see(place)?;
-    let limits = limits(&seen.config.config);
+    let config = &seen.config.config;
+    let limits = Limits { confines: confines(config), ..limits(config) };
     let scene = Scene { ledger: &seen.ledger, docs: &seen.observation.docs, limits: &limits };
     let mut case = case(&scene, &action, goal.as_ref().map(Name::as_str), supposed.tainted);
     case.goal_by_person &= !supposed.goal_by_decider;

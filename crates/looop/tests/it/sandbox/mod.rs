@@ -3,7 +3,9 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod bounds;
 mod ground;
+mod ordinary;
 mod sensors;
 mod shell;
 mod workers;

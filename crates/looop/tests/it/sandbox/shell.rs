@@ -288,3 +288,27 @@ fn nothing_confined_is_spared_by_its_name() {
     assert!(said.contains("there"), "{outcome:?} {said}");
     assert_eq!(ground.profile.survivors(), Vec::<String>::new());
 }
+
+/// Without a sandbox nothing runs that does more than look at text, and every verb that is asked says so.
+#[test]
+fn without_a_sandbox_it_is_said() {
+    let ground = Ground::new("off", "policy = \"guarded\"\n");
+    let guarded = |args: &[&str]| {
+        let mut command = ground.profile.command(args);
+        command.env_remove("LOOOP_POLICY");
+        let output = within("a verb", move || command.output().unwrap());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let shown = guarded(&["policy", "show"]);
+    assert!(shown.contains("is NOT confined on this machine"), "{shown}");
+    let action = ground.profile.outside().join("move.json");
+    fs::write(&action, r#"{"action":"run_shell","cmd":"make all"}"#).unwrap();
+    let tried = guarded(&["policy", "test", action.to_str().unwrap()]);
+    assert!(tried.contains("not confined on this machine") && tried.contains("ask"), "{tried}");
+    let found = guarded(&["doctor"]);
+    assert!(found.contains("nothing confines what deciders write, so that looop asks you"), "{found}");
+    ground.profile.decide_next(&serde_json::json!({"action": "run_shell", "cmd": "make all"}));
+    guarded(&["beat"]);
+    let asks = guarded(&["asks"]);
+    assert!(asks.contains("nothing on this machine confines what it runs"), "{asks}");
+}

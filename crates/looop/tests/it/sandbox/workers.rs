@@ -213,3 +213,19 @@ echo over
     assert!(said.ends_with("committed by A Person\nover\n"), "{said}");
     assert!(!repo.join("file").exists());
 }
+
+/// What types into the terminal as if a person did. A kernel may refuse it to anybody, with another error.
+#[test]
+fn a_confined_worker_types_nothing_into_its_terminal() {
+    let ground = ground("");
+    let command = |name: &str| {
+        let ioctl = "$c = \"x\"; ioctl(STDIN, 0x5412, $c); print $!{EPERM} ? \"refused\" : \"tried\"";
+        format!("perl -MErrno -e '{ioctl}' > \"$LOOOP_REPORTS_DIR/{name}\"")
+    };
+    ground.run(&["worker", "start", "free", "--command", &command("free")]).ok();
+    ground.run(&["worker", "start", "held", "--sandbox", "--command", &command("held")]).ok();
+    wait(&ground, "free~1");
+    wait(&ground, "held~1");
+    assert_eq!(ground.profile.file("reports/free").as_deref(), Some("tried"));
+    assert_eq!(report(&ground, "held"), "refused");
+}
