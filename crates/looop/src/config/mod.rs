@@ -53,5 +53,5 @@ pub use stamp::Stamp;
 pub use starter::render_starter;
 pub(crate) use template::Fill;
 pub use template::{NotificationCommand, Template};
-pub use tools::{TOOLS, Tool, tools_on_path};
+pub use tools::{TOOLS, Tool, tool_folders, tools_on_path};
 pub use warning::Warning;

@@ -3,11 +3,18 @@
 use super::preset::RunnerPreset;
 
 /// A short commented `config.toml`: with an agent, recipes are tried first and the agent decides the rest; without
-/// one the built-in rules decide alone.
-pub fn render_starter(runner: Option<&RunnerPreset>) -> String {
+/// one the built-in rules decide alone. Folders of programs are shown in the sandbox.
+pub fn render_starter(runner: Option<&RunnerPreset>, tools: &[String]) -> String {
     let (deciders, agent) = match runner {
         Some(preset) => (format!("[\"builtin\", \"{}\"]", preset.name), agent_table(preset)),
         None => ("\"builtin\"".to_owned(), NO_AGENT.to_owned()),
+    };
+    let tools = match tools {
+        [] => "# sandbox_tools = [\"~/.cargo/bin\", \"~/.rustup\"]".to_owned(),
+        tools => {
+            let list: Vec<String> = tools.iter().map(|tool| toml_string(tool)).collect();
+            format!("sandbox_tools = [{}]", list.join(", "))
+        }
     };
     format!(
         "\
@@ -22,6 +29,9 @@ interval = \"60s\"
 # Paid decisions an hour, and dollars a day; 0 switches either off.
 max_decides_per_hour = 120
 # max_daily_usd = 10
+
+# The home is empty for what a decider runs; these folders of programs are shown.
+{tools}
 
 # Run when you are needed; it gets LOOOP_MESSAGE, LOOOP_ID and LOOOP_KIND.
 # notification = \"notify-send looop -- \\\"$LOOOP_MESSAGE\\\"\"

@@ -1,5 +1,7 @@
 //! Well-known programs that need a grant to be of use to a decider, and which of them are installed.
 
+use std::path::Path;
+
 use looop_core::policy::Grant;
 
 use super::{layers::Env, preset::installed};
@@ -51,6 +53,38 @@ impl Tool {
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
         Grant { program: self.program.to_owned(), env: owned(self.env), read: owned(self.read), net: true }
     }
+}
+
+/// Folders below a home in which programs are installed, and nothing secret is kept.
+const FOLDERS: &[&str] = &[
+    ".asdf",
+    ".bun/bin",
+    ".cargo/bin",
+    ".deno/bin",
+    ".dotnet",
+    ".ghcup",
+    ".juliaup",
+    ".local/bin",
+    ".local/pipx",
+    ".local/share/claude",
+    ".local/share/mise",
+    ".local/share/uv",
+    ".nvm",
+    ".opencode/bin",
+    ".pyenv",
+    ".rbenv",
+    ".rustup",
+    ".sdkman",
+    ".volta",
+    "bin",
+    "go/bin",
+];
+
+/// Those of them that are there, as `~/…`.
+pub fn tool_folders(env: &Env) -> Vec<String> {
+    let Some(home) = env.get("HOME").map(Path::new) else { return Vec::new() };
+    let there = FOLDERS.iter().filter(|folder| home.join(folder).is_dir());
+    there.map(|folder| format!("~/{folder}")).collect()
 }
 
 /// Which of them are on the `PATH` of that environment.

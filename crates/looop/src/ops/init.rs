@@ -11,7 +11,7 @@ use super::{Place, submit};
 use crate::clock;
 use crate::config::{
     FILE_NAMES, POLICY_FILE, PRESETS, TOOLS, Tool, found_on_path, nearest, preset, render_starter,
-    tools_on_path,
+    tool_folders, tools_on_path,
 };
 use crate::failure::{Failure, Result};
 use crate::hands::policy;
@@ -33,11 +33,15 @@ pub(crate) fn init(place: &Place, runner: Option<&str>, grants: &[String]) -> Re
     if let Some(there) = FILE_NAMES.iter().find(|name| !reader.disk().stat(name).is_absent()) {
         said.push(format!("{there} is there already and was left as it is"));
     } else {
-        let text = render_starter(chosen);
+        let shown = tool_folders(&place.env);
+        let text = render_starter(chosen, &shown);
         let written = write_new(reader.disk(), "config.toml", text.as_bytes(), 0o600);
         written.map_err(|error| Failure::new(error.text()))?;
         let who = chosen.map_or("builtin", |preset| preset.name);
         said.push(format!("wrote config.toml: {who} decides"));
+        if !shown.is_empty() {
+            said.push(format!("shown in the sandbox: {} (sandbox_tools in config.toml)", shown.join(", ")));
+        }
     }
     let others: Vec<&str> =
         found.iter().copied().filter(|name| chosen.is_none_or(|c| c.name != *name)).collect();

@@ -3,11 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt};
 
 use super::given::*;
-use crate::config::{Decider, PRESETS, RunnerName, found_on_path, preset, render_starter};
+use crate::config::{Decider, PRESETS, RunnerName, found_on_path, preset, render_starter, tool_folders};
 
 #[test]
 fn the_starter_without_an_agent() {
-    let loaded = toml(&render_starter(None)).unwrap();
+    let loaded = toml(&render_starter(None, &[])).unwrap();
     assert_eq!(loaded.config, crate::config::Config::default());
     assert_eq!(loaded.warnings, []);
 }
@@ -15,7 +15,7 @@ fn the_starter_without_an_agent() {
 #[test]
 fn the_starter_of_each_agent() {
     for known in PRESETS {
-        let loaded = toml(&render_starter(Some(known))).unwrap();
+        let loaded = toml(&render_starter(Some(known), &[])).unwrap();
         let name = RunnerName::new(known.name).unwrap();
         assert_eq!(loaded.config.decider_chain(), [Decider::Builtin, Decider::Command(name.clone())]);
         let runner = &loaded.config.runners[&name];
@@ -24,6 +24,19 @@ fn the_starter_of_each_agent() {
         assert_eq!(preset(known.name), Some(known));
     }
     assert_eq!(preset("emacs"), None);
+}
+
+#[test]
+fn folders_of_programs_that_are_there_are_shown_in_the_sandbox() {
+    let home = tempfile::tempdir().unwrap();
+    for folder in [".cargo/bin", ".rustup", ".ssh", ".config/gh"] {
+        fs::create_dir_all(home.path().join(folder)).unwrap();
+    }
+    let env: Env = [("HOME".to_owned(), home.path().into())].into();
+    let found = tool_folders(&env);
+    assert_eq!(found, ["~/.cargo/bin", "~/.rustup"]);
+    let loaded = toml(&render_starter(None, &found)).unwrap();
+    assert_eq!(loaded.config.sandbox_tools, found.iter().map(std::path::PathBuf::from).collect::<Vec<_>>());
 }
 
 #[test]
@@ -38,7 +51,7 @@ fn no_prompt_travels_as_an_argument() {
 #[test]
 fn commented_lines_of_the_starter_are_true_too() {
     for (commented, key) in
-        [(render_starter(None), "tick"), (render_starter(PRESETS.first()), "notification")]
+        [(render_starter(None, &[]), "tick"), (render_starter(PRESETS.first(), &[]), "notification")]
     {
         let uncommented = commented
             .lines()

@@ -76,7 +76,7 @@ const CACHES: [&str; 9] = [
     ".m2/repository",
     ".nuget",
     ".local/share/pnpm",
-    "go",
+    "go/pkg",
 ];
 /// Most symlinks on the way to a path.
 const MOST_LINKS: usize = 40;
@@ -358,13 +358,13 @@ mod tests {
         let mut seen = View::default();
         seen.paths.insert(root.clone(), Sight::Private(1));
         seen.paths.insert(home.clone(), Sight::Private(1));
-        for tool in [".cargo/bin", ".cache/agent", "go", ".m2"] {
+        for tool in [".cargo/bin", ".cache/agent", "go/bin", ".m2"] {
             seen.paths.insert(home.join(tool), Sight::Read(home.join(tool)));
         }
         seen.caches(&home, &kept).unwrap();
         let is_kept = |name: &str| at(&seen, &home.join(name)) == Some(Sight::Write(kept.join(name)));
         for name in CACHES {
-            let expected = ![".cache", "go", ".m2/repository"].contains(&name);
+            let expected = ![".cache", ".m2/repository"].contains(&name);
             assert_eq!(is_kept(name), expected, "{name}");
             assert_eq!(kept.join(name).is_dir(), expected, "{name}");
         }
