@@ -13,7 +13,7 @@ use looop_core::model::rights::Rights;
 use looop_session::{Fence, Launched, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::{environ, labour, notify, outputs, sandbox};
+use super::{environ, labour, notify, outputs, room, sandbox};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
@@ -42,18 +42,26 @@ pub(crate) fn start(
     (beat, plan, session): (BeatId, &Plan, &str),
     sender: &Poster,
 ) -> Result<()> {
+    let confined = !plan.rights.is_person();
+    if confined && room::is_short(reader.root()) {
+        return Err(Failure::new(room::short(reader.root())));
+    }
     let spec = spec(reader, config, plan, session)?;
     let folder = folder(reader, session);
     let failed =
         |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
     let waiter = {
         let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-        let (notice, confined) = (speaks(plan), !plan.rights.is_person());
+        let (notice, folder) = (speaks(plan), folder.clone());
+        // What cannot be ended by this is ended at its deadline.
+        let end = move || drop(host::end(&folder));
+        let watch = confined.then(|| room::watch(reader.root(), end)).transpose()?;
         waiter("move", move |launched| {
             let outcome = match ended(&reader, &session, launched.wait()) {
                 Ok(standing) => outcome(&reader, (&session, notice), standing),
                 Err(failure) => unknown(&session, &failure.error),
             };
+            let outcome = within_room(watch.as_ref(), outcome);
             post(&sender, Message::Acted(beat, brought(&reader, confined, outcome)));
         })?
     };
@@ -194,6 +202,14 @@ pub(super) fn ended(reader: &Reader, session: &str, waited: std::io::Result<Stan
         labour::sweep_lost(reader, session)?;
     }
     Ok(standing)
+}
+
+/// The outcome of a move that may have been ended for want of room.
+fn within_room(watch: Option<&room::Watch>, outcome: Outcome) -> Outcome {
+    match (watch.and_then(room::Watch::reason), outcome) {
+        (Some(reason), Outcome::Failed { shell, .. }) => Outcome::Failed { reason, shell },
+        (_, outcome) => outcome,
+    }
 }
 
 /// The outcome of a move, once what it made was copied to `reports/`.

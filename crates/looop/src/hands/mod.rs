@@ -32,6 +32,7 @@ pub(crate) mod policy;
 mod post;
 pub(crate) mod proofs;
 mod pull_request;
+pub(crate) mod room;
 pub(crate) mod rules;
 pub(crate) mod runner;
 pub(crate) mod sandbox;

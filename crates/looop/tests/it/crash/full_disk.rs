@@ -15,18 +15,25 @@ use super::checks::{finished, invariants, quieted};
 /// Set where a test runs in a mount namespace that it may change.
 const INSIDE: &str = "LOOOP_TEST_MAY_MOUNT";
 
-/// A profile on a disk of 1 MiB.
+/// A profile on a disk of 1 MiB, or of another size.
 struct SmallDisk(Profile);
 
 impl SmallDisk {
     /// The disk. Nothing for a user who may not mount one: then `test` of this file has run, and passed, as root of a
     /// user namespace.
     fn new(test: &str) -> Option<Self> {
+        Self::of("1m", test)
+    }
+
+    /// The same of another size.
+    fn of(size: &str, test: &str) -> Option<Self> {
         let profile = Profile::new(env!("CARGO_BIN_EXE_looop"));
         fs::create_dir(profile.data()).unwrap();
         let mut mount = Command::new("mount");
-        let mount =
-            mount.args(["-t", "tmpfs", "-o", "size=1m,mode=700", "looop-test"]).arg(profile.data()).output();
+        let mount = mount
+            .args(["-t", "tmpfs", "-o", &format!("size={size},mode=700"), "looop-test"])
+            .arg(profile.data())
+            .output();
         if mount.as_ref().is_ok_and(|output| output.status.success()) {
             return Some(Self(profile.playbook("# PLAYBOOK")));
         }
@@ -307,4 +314,31 @@ fn down_ends_a_loop_that_cannot_write() {
     quieted(profile);
     assert_eq!(profile.file("ran").as_deref(), Some("once\n"));
     invariants(profile);
+}
+
+/// Fills the disk until only a little is free, and then goes on without writing.
+const FILLS: &str = "while [ $(df -B1 --output=avail . | tail -1) -gt 300000 ]; do head -c 65536 /dev/zero >> big; done; \
+                     sleep 1000";
+
+/// What a decider runs is ended before the disk is full, and is not started where it nearly is.
+#[test]
+fn a_confined_command_that_fills_the_disk_is_ended() {
+    let Some(disk) = SmallDisk::of("8m", "a_confined_command_that_fills_the_disk_is_ended") else { return };
+    let profile = &disk.0;
+    let told = profile.outside().join("decision.json");
+    let tick = serde_json::Value::from(format!("cat '{}' > \"$LOOOP_DECISION_FILE\"", told.display()));
+    profile.write("goals/g.md", "A goal.\n");
+    profile.write(
+        "config.toml",
+        format!("sandbox = \"bwrap\"\ndefault = \"fake\"\nshell_timeout_secs = 60\n[runners.fake]\ntick = {tick}\ncost = \"free\"\n"),
+    );
+    for cmd in [FILLS, "true"] {
+        profile.decide_next(&serde_json::json!({"action": "run_shell", "cmd": cmd}));
+        let beat = finish(profile.start(&["beat"]));
+        assert!(beat.stdout.contains("the disk is nearly full"), "{cmd}: {beat:#?}");
+    }
+    assert_eq!(profile.survivors(), Vec::<String>::new());
+    fs::remove_file(profile.data().join("box/scratch/big")).unwrap();
+    let beat = finish(profile.start(&["beat"]));
+    assert!(!beat.stdout.contains("nearly full"), "{beat:#?}");
 }
