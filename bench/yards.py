@@ -20,6 +20,7 @@ class Ours:
     """Workers of ours: session `<id>~1`, since no id is used twice."""
 
     name = "ours"
+    kill_codes = (0,)
 
     def __init__(self, binary, data, **more):
         self.binary, self.data = os.path.abspath(binary), data
@@ -61,6 +62,8 @@ class Peer:
     """Workers of looop 1.1.0. Its pulse runs only where beats are measured: `pulse` starts one."""
 
     name = "peer"
+    # Its kill often says that it failed although the worker has ended.
+    kill_codes = (0, 1)
 
     def __init__(self, binary, data, **more):
         self.binary, self.data = os.path.abspath(binary), data
