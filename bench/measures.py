@@ -214,15 +214,20 @@ def stat_all(folder):
     return (time.perf_counter_ns() - start) / 1e6
 
 
+def long_log_in(bench, data, entries):
+    """Makes a profile with so many log entries."""
+    maker = ["cargo", "run", "--release", "-q", "-p", "looop-store", "--example", "long_log", "--", data, str(entries)]
+    if bench.smoke:
+        maker.remove("--release")
+    subprocess.run(maker, check=True, cwd=os.path.join(os.path.dirname(__file__), ".."))
+
+
 @measure("S16", "a million entries behind it")
 def long_log(bench):
     """Ours alone: the peer keeps no history that could grow."""
     data = os.path.join(bench.root, "s16")
     entries = 20_000 if bench.smoke else 1_000_000
-    maker = ["cargo", "run", "--release", "-q", "-p", "looop-store", "--example", "long_log", "--", data, str(entries)]
-    if bench.smoke:
-        maker.remove("--release")
-    subprocess.run(maker, check=True, cwd=os.path.join(os.path.dirname(__file__), ".."))
+    long_log_in(bench, data, entries)
     env = loops.clean_env(data)
     samples = interleave(
         bench.count(10),
