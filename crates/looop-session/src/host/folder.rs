@@ -154,20 +154,14 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Puts a whole file in place; after a crash of the machine it is missing or whole.
-    pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    /// Puts a whole file in place and gives it open; after a crash of the machine it may be missing or empty, unless it is
+    /// synced.
+    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<File> {
         let temporary = temporary(name);
         let mut file = self.create(&temporary, OFlags::TRUNC)?;
         file.write_all(bytes)?;
-        file.sync_all()?;
-        self.rename(&temporary, name)
-    }
-
-    /// Puts a whole file in place; after a crash of the machine it may be missing.
-    pub(crate) fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = temporary(name);
-        self.create(&temporary, OFlags::TRUNC)?.write_all(bytes)?;
-        self.rename(&temporary, name)
+        self.rename(&temporary, name)?;
+        Ok(file)
     }
 
     /// Syncs a temporary file, gives it its name, and syncs the folder.
@@ -191,14 +185,28 @@ impl Folder {
 
     /// Decides who starts it: makes `started` with this text, durably, if nobody has. Says whether it was us.
     pub(crate) fn claim_start(&self, text: &str) -> io::Result<bool> {
-        let mut file = match self.create(STARTED, OFlags::EXCL) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
-            file => file?,
-        };
-        file.write_all(text.as_bytes())?;
+        let Some(file) = self.make_started(text)? else { return Ok(false) };
         file.sync_all()?;
         self.sync()?;
         Ok(true)
+    }
+
+    /// The same for a host. That the file is there is durable; its text is needed only while the host lives.
+    pub(crate) fn claim_start_of_host(&self, pid: i32) -> io::Result<bool> {
+        let made = self.make_started(&format!("host {pid}\n"))?.is_some();
+        if made {
+            self.sync()?;
+        }
+        Ok(made)
+    }
+
+    fn make_started(&self, text: &str) -> io::Result<Option<File>> {
+        let mut file = match self.create(STARTED, OFlags::EXCL) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
+            file => file?,
+        };
+        file.write_all(text.as_bytes())?;
+        Ok(Some(file))
     }
 
     /// A path for calls that take nothing else. On Linux it does not depend on the length of the real one.

@@ -71,8 +71,8 @@ impl Unsynced {
     }
 }
 
-/// Makes the folder of a session, locks it and writes its spec, which is whole at any time and durable with its folder
-/// once it is launched. The folder must be absent or empty.
+/// Makes the folder of a session, locks it and writes its spec, which is durable with its folder once it is launched. Until
+/// then a loss of power may leave it empty. The folder must be absent or empty.
 pub fn prepare(folder: &Path, spec: &Spec) -> Result<Prepared, HostError> {
     prepare_with(folder, spec, &[])
 }
@@ -97,8 +97,8 @@ pub(crate) fn prepare_with(
         }
     })?;
     let written = files.iter().map(|(name, bytes)| write_file(&inside, name, bytes));
-    let files = written.collect::<io::Result<_>>().map_err(failed)?;
-    write_spec(&inside, spec).map_err(failed)?;
+    let mut files = written.collect::<io::Result<Vec<File>>>().map_err(failed)?;
+    files.push(write_spec(&inside, spec).map_err(failed)?);
     point("host.prepared");
     let unsynced = Unsynced { files, folder: inside };
     Ok(Prepared { folder: folder.to_owned(), lock, env: spec.env.clone(), unsynced })
@@ -140,9 +140,10 @@ fn write_file(folder: &Folder, name: &str, bytes: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-fn write_spec(folder: &Folder, spec: &Spec) -> io::Result<()> {
+/// The spec gets its name when it is whole. It is synced with the other files, while the host gets ready.
+fn write_spec(folder: &Folder, spec: &Spec) -> io::Result<File> {
     let stored = Stored { mark: mark::fresh()?, spec: spec.clone() };
-    folder.put(folder::SPEC, &serde_json::to_vec(&stored)?)
+    folder.replace(folder::SPEC, &serde_json::to_vec(&stored)?)
 }
 
 /// A host on its way. It does not end with us; it should be reaped when it ends while we live.

@@ -41,7 +41,7 @@ fn run(path: &Path) -> io::Result<()> {
     point("host.reserved");
     let durable = ground.is_durable()?;
     let started_ms = clock::wall_ms();
-    if !durable || !ground.folder.claim_start(&format!("host {}\n", proc::our_pid()))? {
+    if !durable || !ground.folder.claim_start_of_host(proc::our_pid())? {
         reserve.release(&ground.folder);
         ground.folder.remove(folder::SOCK)?;
         return Ok(());

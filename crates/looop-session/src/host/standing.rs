@@ -195,12 +195,14 @@ pub(super) fn load_spec(folder: &Folder) -> io::Result<Loaded<Stored>> {
     load(folder, folder::SPEC)
 }
 
-/// The mark of the session in a folder, if there is one.
+/// The mark of the session in a folder, if there is one. A loss of power may leave the spec of one that never ran empty;
+/// nobody carries its mark.
 pub(crate) fn mark_of(folder: &Path) -> io::Result<Option<String>> {
     let Some(inside) = Folder::open(folder)? else { return Ok(None) };
     Ok(match load_spec(&inside)? {
         Loaded::Value(stored) => Some(stored.mark),
         Loaded::Absent => None,
+        Loaded::Corrupt(_) if matches!(verdict(&inside)?, Standing::NeverRan) => None,
         Loaded::Corrupt(why) => {
             let why = format!("{}: {why}", folder.display());
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
@@ -232,4 +234,26 @@ fn odd(error: io::Error, name: &str) -> io::Result<String> {
         return Ok(format!("{name} is a symbolic link"));
     }
     if error.kind() == io::ErrorKind::InvalidData { Ok(error.to_string()) } else { Err(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_spec_has_no_mark_where_nothing_ran_and_is_an_error_where_something_may_have() {
+        let folder = tempfile::tempdir().unwrap();
+        let put = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+        put(folder::SPEC, "");
+        assert_eq!(mark_of(folder.path()).unwrap(), None, "power was lost before it was synced");
+        put(folder::STARTED, FENCED);
+        assert_eq!(mark_of(folder.path()).unwrap(), None, "and then it was fenced");
+        for text in ["host 7\n", ""] {
+            put(folder::STARTED, text);
+            assert_eq!(mark_of(folder.path()).unwrap_err().kind(), io::ErrorKind::InvalidData, "{text:?}");
+            assert_eq!(standing(folder.path()).unwrap(), Standing::Lost, "{text:?}");
+        }
+    }
 }
