@@ -1,6 +1,8 @@
 //! The roll of all sessions, read from what their hosts publish and, where that is missing or broken, from the sessions'
 //! own folders.
 
+mod index;
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
@@ -53,6 +55,8 @@ pub struct Roll {
     known: HashMap<String, (Stamp, Status)>,
     /// The folders of sessions, and the change of their parent up to which they are known.
     folders: (Option<[i128; 3]>, BTreeSet<String>),
+    /// How many statuses of ended sessions were read from their own files since the index was written.
+    fresh: usize,
 }
 
 /// What tells that a file is another one than last time: files are replaced by rename, so that is its number alone;
@@ -77,6 +81,11 @@ impl Roll {
             // Who may not write here finds it broken again, and judges it again.
             republish(root, row).ok();
         }
+        if self.fresh >= index::MANY {
+            // Where it cannot be written each is read again by whoever comes next.
+            index::store(root, self.known.values()).ok();
+            self.fresh = 0;
+        }
         Ok(rows)
     }
 
@@ -85,6 +94,10 @@ impl Roll {
         let Some(top) = Folder::open(root)? else { return Ok(Vec::new()) };
         // Where the statuses cannot be read every session is judged by its folder.
         let mut names = sessions(root).unwrap_or_default();
+        if self.known.is_empty() && names.values().filter(|ended| **ended).count() >= index::MANY {
+            let ended = index::load(&top).into_iter();
+            self.known = ended.map(|(stamp, status)| (status.session.clone(), (stamp, status))).collect();
+        }
         self.list(&top, root)?;
         for session in self.folders.1.iter().filter(|session| wanted(session)) {
             names.entry(session.clone()).or_insert(false);
@@ -151,6 +164,7 @@ impl Roll {
         let Some((file, meta)) = root.open_file(&name)? else { return Ok(None) };
         let status = parse((&file, &meta), session)?;
         self.known.insert(session.to_owned(), (stamp(&meta), status.clone()));
+        self.fresh += usize::from(ended);
         Ok(Some(status))
     }
 }

@@ -252,3 +252,66 @@ fn no_session_is_ever_missing_from_the_roll() {
         launched.wait().unwrap();
     }
 }
+
+/// Sixteen and more ended sessions, which are noted in the index.
+fn ended_sessions(ground: &Ground) -> (std::path::PathBuf, Vec<Row>) {
+    let root = ground.at("sessions");
+    let spec = ground.terminal_spec("true");
+    for number in 10..30 {
+        launch(&root, &format!("w{number}~1"), &spec).wait().unwrap();
+    }
+    let before = rows(&root);
+    assert!(before.len() == 20 && root.join(INDEX).exists());
+    (root, before)
+}
+
+const INDEX: &str = "status/.ended.json";
+
+#[test]
+fn many_ended_sessions_are_read_from_their_index() {
+    let ground = Ground::new();
+    let (root, before) = ended_sessions(&ground);
+    assert_eq!(rows(&root), before);
+    let index = fs::read_to_string(root.join(INDEX)).unwrap();
+    let other = index
+        .replace("\"session\":\"w12~1\",\"state\":\"ended\"", "\"session\":\"w12~1\",\"state\":\"live\"");
+    assert_ne!(index, other);
+    fs::write(root.join(INDEX), other).unwrap();
+    assert_eq!(rows(&root)[2].status.state, State::Live, "what the index says is not looked up again");
+}
+
+#[test]
+fn a_session_that_is_not_as_the_index_has_it_is_read_from_its_own_file() {
+    let ground = Ground::new();
+    let (root, before) = ended_sessions(&ground);
+    let file = root.join("status/w12~1.ended.json");
+    let text = fs::read_to_string(&file).unwrap();
+    // Another file in its place, of the same size.
+    fs::write(root.join("status/.new"), text.replace("\"exited\":0", "\"exited\":7")).unwrap();
+    fs::rename(root.join("status/.new"), &file).unwrap();
+    assert_eq!(rows(&root)[2].status.ended, Some(Ended::Exited(7)));
+    // Broken by hand: it is judged by its folder, as if there were no index.
+    fs::write(&file, "{}").unwrap();
+    let mended = rows(&root);
+    assert!(mended[2].fault.is_some());
+    assert_eq!(mended[2].status.ended, Some(Ended::Exited(0)));
+    fs::remove_dir_all(root.join("w20~1")).unwrap();
+    forget(&root, "w20~1").unwrap();
+    let names = |rows: &[Row]| rows.iter().map(|row| row.session.clone()).collect::<Vec<_>>();
+    let kept: Vec<String> = names(&before).into_iter().filter(|name| name != "w20~1").collect();
+    assert_eq!(names(&rows(&root)), kept, "the index brings nothing back");
+}
+
+#[test]
+fn an_index_that_cannot_be_used_is_as_good_as_none() {
+    let ground = Ground::new();
+    let (root, before) = ended_sessions(&ground);
+    for index in ["", "{", "{\"v\":9,\"ended\":[]}", "[]"] {
+        fs::write(root.join(INDEX), index).unwrap();
+        assert_eq!(rows(&root), before, "{index:?}");
+        assert_ne!(fs::read_to_string(root.join(INDEX)).unwrap(), index, "it is written anew");
+    }
+    fs::remove_file(root.join(INDEX)).unwrap();
+    fs::create_dir(root.join(INDEX)).unwrap();
+    assert_eq!(rows(&root), before, "a folder in its place");
+}
