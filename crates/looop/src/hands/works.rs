@@ -10,7 +10,7 @@ use looop_session::Ended;
 use looop_store::Reader;
 
 use super::git::{Copy, Git};
-use super::worktree::{Origin, forget, note, origin, path, take_down};
+use super::worktree::{Origin, forget, note, noted, origin, path, take_down};
 use crate::config::Config;
 
 /// Files that are named where there are many.
@@ -133,6 +133,13 @@ pub(crate) struct Whereabouts {
 pub(crate) fn whereabouts(reader: &Reader, session: &str) -> Result<Option<Whereabouts>, String> {
     let known = |Origin { repo, branch, pr, .. }| Whereabouts { repo, branch, pr };
     Ok(origin(reader, session)?.map(known))
+}
+
+/// Tells of a session whether it may have a branch, by one look at the folder of worktrees. What cannot be looked at says
+/// so when its branch is read.
+pub(crate) fn with_branches(reader: &Reader) -> impl Fn(&str) -> bool {
+    let noted = noted(reader);
+    move |session| noted.as_ref().is_none_or(|noted| noted.contains(session))
 }
 
 /// The work of a session, to be looked at.

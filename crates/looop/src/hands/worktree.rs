@@ -1,5 +1,6 @@
 //! A git worktree for each worker whose task names a repository: its own folder and its own branch.
 
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use looop_core::model::work::Settle;
 use looop_store::Reader;
-use looop_store::disk::durable_write;
+use looop_store::disk::{Listed, durable_write};
 use serde::{Deserialize, Serialize};
 
 use super::git::{self, Copy, Git};
@@ -211,6 +212,13 @@ pub(crate) fn remove(reader: &Reader, config: &Config, session: &str) -> Result<
     take_down(reader, config, (session, &origin))?;
     works::drop_branch(reader, config, &origin)?;
     forget(reader, session)
+}
+
+/// The sessions of which it is noted where their worktree comes from. `None`: the folder cannot be looked at.
+pub(super) fn noted(reader: &Reader) -> Option<BTreeSet<String>> {
+    let listed = reader.disk().list("work").known("work").ok()?.unwrap_or_default();
+    let session = |entry: &Listed| Some(entry.name.to_str()?.strip_suffix(".json")?.to_owned());
+    Some(listed.iter().filter_map(session).collect())
 }
 
 pub(super) fn origin(reader: &Reader, session: &str) -> Result<Option<Origin>, String> {

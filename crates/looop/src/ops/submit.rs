@@ -10,6 +10,7 @@ use looop_core::model::outcome::Outcome;
 
 use super::see::{Lock, lock};
 use super::{Place, reaches_the_loop};
+use crate::config::Loaded;
 use crate::failure::{Failure, Result};
 use crate::pulse::client;
 use crate::pulse::open::{Manner, Taken, open};
@@ -23,9 +24,18 @@ const GAP: Duration = Duration::from_millis(5);
 /// Runs a request to its end. `on_line` sees what is logged meanwhile.
 pub(crate) fn submit(place: &Place, request: Request, on_line: &mut dyn FnMut(&Line)) -> Result<Reply> {
     reaches_the_loop(place)?;
+    submit_with((place, place.config()?), request, on_line)
+}
+
+/// The same with a configuration that was just read.
+pub(crate) fn submit_with(
+    (place, config): (&Place, Loaded),
+    request: Request,
+    on_line: &mut dyn FnMut(&Line),
+) -> Result<Reply> {
+    reaches_the_loop(place)?;
     let begun = Instant::now();
     let heeds_signals = matches!(request, Request::Beat | Request::Make { .. });
-    let config = place.config()?;
     for warning in &config.warnings {
         crate::cli::warn(&warning.to_string());
     }

@@ -22,6 +22,7 @@ use serde::Serialize;
 use super::place::is_confined;
 use super::{Place, named, submit};
 use crate::clock;
+use crate::config::Loaded;
 use crate::failure::{Failure, Result};
 use crate::hands::task::Task;
 use crate::hands::{fleet, worker, works};
@@ -67,6 +68,7 @@ pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
     let waiting = waiting(&letters);
     let (limits, wall) = (limits(&config.config), clock::now().wall);
     let paused = paused(&reader, &fleet)?;
+    let has_branch = works::with_branches(&reader);
     let shown: Vec<&Worker> =
         if all { fleet.workers.values().collect() } else { fleet.newest().into_values().collect() };
     let view = |worker: &Worker| {
@@ -74,7 +76,7 @@ pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
         let health = Health::of(worker, waits_on.is_some(), &limits);
         let verify = proofs.get(&worker.session).copied();
         let standing = paused.get(&worker.session).cloned().unwrap_or_else(|| worker.state.text());
-        let branch = branch_of(&reader, &worker.session)?;
+        let branch = if has_branch(&worker.session) { branch_of(&reader, &worker.session)? } else { None };
         Ok(Listed { standing, verify, branch, ..listed(worker, health, waits_on, wall) })
     };
     shown.into_iter().map(view).collect()
@@ -232,25 +234,27 @@ fn has_repo(place: &Place, goal: Option<&Name>) -> Result<bool> {
 
 /// Starts a worker. What the configuration cannot run is refused before anything is written.
 pub(crate) fn start(place: &Place, action: Move) -> Result<Started> {
+    let config = place.config()?;
     if let Move::StartWorker { id, prompt, runner, command, .. } = &action {
         let mut task = Task::new(id.as_str(), prompt, Author::Person);
         (task.runner, task.command) = (runner.clone(), command.clone());
-        if let Some(reason) = worker::refusal(&place.config()?.config, &task) {
+        if let Some(reason) = worker::refusal(&config.config, &task) {
             return Err(Failure::new(format!("worker {id} was not started: {reason}")));
         }
     }
-    made(place, action, "looop worker list shows the workers")
+    made((place, config), action, "looop worker list shows the workers")
 }
 
 /// Begins a worker's task anew.
 pub(crate) fn restart(place: &Place, id: &Name, reason: Option<String>, force: bool) -> Result<Started> {
     let action = Move::RestartSession { id: id.clone(), reason, force };
-    made(place, action, "looop restart <id> --force restarts one that waits for you")
+    made((place, place.config()?), action, "looop restart <id> --force restarts one that waits for you")
 }
 
-fn made(place: &Place, action: Move, hint: &str) -> Result<Started> {
+fn made((place, config): (&Place, Loaded), action: Move, hint: &str) -> Result<Started> {
     let request = Request::Make { proposal: Proposal::of(action) };
-    let reply = submit::submit(place, request, &mut |_| {}).map_err(|failure| with_hint(failure, hint))?;
+    let reply = submit::submit_with((place, config), request, &mut |_| {});
+    let reply = reply.map_err(|failure| with_hint(failure, hint))?;
     let Reply::Made { session, summary, outcome, .. } = reply else {
         return Err(Failure::new("the loop gave an answer of another kind"));
     };
