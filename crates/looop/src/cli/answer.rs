@@ -25,11 +25,12 @@ pub(super) struct Answer {
 impl Answer {
     pub(super) fn run(&self, place: &Place) -> Result<ExitCode> {
         let text = body::body(&self.text, "answer")?;
-        if approvals::is_proposal(&place.reader()?, &self.ask, self.digest)? {
+        let reader = place.reader()?;
+        if approvals::is_proposal(&reader, &self.ask, self.digest)? {
             print::out(&approvals::consent(place, &self.ask, approvals::say(&text)?, self.digest)?);
             return Ok(ExitCode::SUCCESS);
         }
-        let Posted { after, pulse } = letters::answer(place, &self.ask, &text)?;
+        let Posted { after, pulse } = letters::answer((place, &reader), &self.ask, &text)?;
         let (follows, by_loop) = match after {
             After::Loop => (String::new(), true),
             After::GoesOn(worker) => (format!("; {worker} goes on"), false),

@@ -95,9 +95,17 @@ pub(crate) fn link_beside(data: &Path) -> io::Result<()> {
 /// Whether confined code has left something that was not copied yet.
 pub(crate) fn is_pending(data: &Path) -> bool {
     let Ok(source) = open_folder(data, REPORTS) else { return false };
-    let mut walk = Walk::new(index(data));
-    // What cannot be looked at is said by the copying.
-    walk.folder(source.as_fd(), "", 0).is_err() || !walk.fresh.is_empty()
+    let mut walk = Walk::new(Index::new());
+    if walk.folder(source.as_fd(), "", 0).is_err() {
+        // What cannot be looked at is said by the copying.
+        return true;
+    }
+    // Most often there is nothing, and no need to know what was copied.
+    if walk.fresh.is_empty() {
+        return false;
+    }
+    let copied = index(data);
+    walk.fresh.iter().any(|(path, mark)| copied.get(path).is_none_or(|copied| copied.from != *mark))
 }
 
 /// Copies what is new, and says what was not copied. A file in `reports/` that is not a copy, or was changed since, stays.

@@ -31,6 +31,9 @@ pub(crate) struct Unproven {
 impl Pass {
     /// Prepares the commands that prove the work of workers which have ended, as many as a beat has time for.
     pub(super) fn add_proofs(&mut self, (reader, config, authored): Place<'_>, unproven: &[Unproven]) {
+        if unproven.is_empty() {
+            return;
+        }
         let each = config.verify_timeout.max(Duration::from_secs(1));
         let rounds = (PROOF_TIME.as_secs() / each.as_secs().max(1)).max(1);
         let most = usize::try_from(rounds).unwrap_or(1).saturating_mul(environ::parallel());

@@ -7,6 +7,7 @@ use looop_core::model::letter::{Ask, AskKind, Tell, question_digest};
 use looop_core::model::moves::one_line;
 use looop_core::world::fleet::worker_of;
 use looop_core::world::observation::Letters;
+use looop_store::Reader;
 use looop_store::mail::PostError;
 use serde::Serialize;
 
@@ -155,24 +156,23 @@ pub(crate) struct Posted {
 }
 
 /// Posts an answer. The first one wins.
-pub(crate) fn answer(place: &Place, ask: &str, text: &str) -> Result<Posted> {
-    let reader = place.reader()?;
+pub(crate) fn answer((place, reader): (&Place, &Reader), ask: &str, text: &str) -> Result<Posted> {
     person_only(place)?;
     let from = reader.ask(ask).value().map(|ask| ask.from);
     if let Some(own) = own_session(place) {
         not_its_own(from.as_deref(), &own)?;
     }
     let from = from.filter(|from| from != PULSE);
-    let blocks = awaited::is_awaited(&reader, ask);
+    let blocks = awaited::is_awaited(reader, ask);
     let posted = reader.post_answer(ask, text.trim_end(), clock::now().wall);
     posted.map_err(|error| answer_failure(&error))?;
     let after = match from {
         None => After::Loop,
         Some(from) if blocks => After::GoesOn(worker_of(&from).to_owned()),
-        Some(from) if is_alive(&reader, &from) => After::Typed(worker_of(&from).to_owned()),
+        Some(from) if is_alive(reader, &from) => After::Typed(worker_of(&from).to_owned()),
         Some(from) => After::Anew(worker_of(&from).to_owned()),
     };
-    Ok(Posted { after, pulse: see::lock(&reader) != see::Lock::Free })
+    Ok(Posted { after, pulse: see::lock(reader) != see::Lock::Free })
 }
 
 /// Refuses what does not come from a person.
