@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::Stat;
 use rustix::io::Errno;
@@ -34,7 +35,7 @@ pub struct Row {
     /// It was started, its host is gone, and it left no receipt.
     pub lost: bool,
     /// What its host published last, or what its receipt says.
-    pub status: Status,
+    pub status: Arc<Status>,
     /// How long ago it printed something; `None` unless it is alive.
     pub silent_ms: Option<u64>,
     /// What is wrong with its files, and with which. The rest of the row is what its folder says.
@@ -52,7 +53,7 @@ impl Row {
 /// Reads the roll again and again. A published file that has not changed is not read again.
 #[derive(Debug, Default)]
 pub struct Roll {
-    known: HashMap<String, (Stamp, Status)>,
+    known: HashMap<String, (Stamp, Arc<Status>)>,
     /// The folders of sessions, and the change of their parent up to which they are known.
     folders: (Option<[i128; 3]>, BTreeSet<String>),
     /// How many statuses of ended sessions were read from their own files since the index was written.
@@ -66,7 +67,7 @@ type Stamp = (i128, [i128; 3]);
 /// What is published about a session.
 enum Published {
     Nothing,
-    Value(Status, bool),
+    Value(Arc<Status>, bool),
     Broken(String),
 }
 
@@ -96,7 +97,8 @@ impl Roll {
         let mut names = sessions(root).unwrap_or_default();
         if self.known.is_empty() && names.values().filter(|ended| **ended).count() >= index::MANY {
             let ended = index::load(&top).into_iter();
-            self.known = ended.map(|(stamp, status)| (status.session.clone(), (stamp, status))).collect();
+            self.known =
+                ended.map(|(stamp, status)| (status.session.clone(), (stamp, Arc::new(status)))).collect();
         }
         self.list(&top, root)?;
         for session in self.folders.1.iter().filter(|session| wanted(session)) {
@@ -140,7 +142,7 @@ impl Roll {
         };
         let Some(folder) = root.inner(session)? else { return Ok(None) };
         let Some(status) = rebuilt(&folder, session)? else { return Ok(None) };
-        let row = Row { fault: Some(fault), ..judge(root, session, status)? };
+        let row = Row { fault: Some(fault), ..judge(root, session, Arc::new(status))? };
         // Who prepares a session announces it before it can start.
         Ok(Some(row).filter(|row| announced || row.ran()))
     }
@@ -153,17 +155,17 @@ impl Roll {
         }
     }
 
-    fn status(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Status>> {
+    fn status(&mut self, root: &Folder, session: &str, ended: bool) -> io::Result<Option<Arc<Status>>> {
         let name = place(session, ended);
         if let Some((known, status)) = self.known.get(session) {
             let Some(meta) = root.meta(&name)? else { return Ok(None) };
             if *known == stamp(&meta) {
-                return Ok(Some(status.clone()));
+                return Ok(Some(Arc::clone(status)));
             }
         }
         let Some((file, meta)) = root.open_file(&name)? else { return Ok(None) };
-        let status = parse((&file, &meta), session)?;
-        self.known.insert(session.to_owned(), (stamp(&meta), status.clone()));
+        let status = Arc::new(parse((&file, &meta), session)?);
+        self.known.insert(session.to_owned(), (stamp(&meta), Arc::clone(&status)));
         self.fresh += usize::from(ended);
         Ok(Some(status))
     }
@@ -216,7 +218,7 @@ fn unknown(session: &str, error: &io::Error) -> Row {
     let odd = [Errno::LOOP, Errno::NOTDIR, Errno::ISDIR].map(|odd| Some(odd.raw_os_error()));
     let lost = error.kind() == io::ErrorKind::InvalidData || odd.contains(&error.raw_os_error());
     let fault = Some(format!("{session}: {error}"));
-    let status = Status::blank(session);
+    let status = Arc::new(Status::blank(session));
     Row { session: session.to_owned(), alive: !lost, lost, status, silent_ms: None, fault }
 }
 
@@ -274,7 +276,7 @@ fn parse((file, meta): (&File, &Stat), session: &str) -> io::Result<Status> {
 }
 
 /// What the session's own folder says about one that did not publish its end.
-fn judge(root: &Folder, session: &str, mut status: Status) -> io::Result<Row> {
+fn judge(root: &Folder, session: &str, mut status: Arc<Status>) -> io::Result<Row> {
     let session = session.to_owned();
     let Some(folder) = root.inner(&session)? else {
         return Ok(Row { session, alive: false, lost: false, status, silent_ms: None, fault: None });
@@ -286,6 +288,7 @@ fn judge(root: &Folder, session: &str, mut status: Status) -> io::Result<Row> {
     let standing = remains(&folder)?;
     let lost = matches!(standing, Standing::Lost | Standing::Corrupt(_));
     if let Standing::Ended(receipt) = standing {
+        let status = Arc::make_mut(&mut status);
         status.state = State::Ended;
         status.started_ms = receipt.started_ms;
         status.left = receipt.left;

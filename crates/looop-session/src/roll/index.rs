@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
@@ -45,13 +46,16 @@ pub(super) fn load(root: &Folder) -> Vec<(Stamp, Status)> {
 }
 
 /// Notes what is known about ended sessions, for whoever reads them next.
-pub(super) fn store<'a>(root: &Path, known: impl Iterator<Item = &'a (Stamp, Status)>) -> io::Result<()> {
+pub(super) fn store<'a>(
+    root: &Path,
+    known: impl Iterator<Item = &'a (Stamp, Arc<Status>)>,
+) -> io::Result<()> {
     let is_short = |status: &Status| {
         let notes = status.notes.iter().map(|(name, text)| name.len() + text.len());
         notes.sum::<usize>() <= LONGEST_NOTES
     };
     let ended = known.filter(|(_, status)| status.ended.is_some() && is_short(status));
-    let index = Index { v: VERSION, ended: ended.map(|(stamp, status)| (*stamp, status)).collect() };
+    let index = Index { v: VERSION, ended: ended.map(|(stamp, status)| (*stamp, &**status)).collect() };
     let bytes = serde_json::to_vec(&index)?;
     if bytes.len() as u64 > LARGEST {
         return Ok(());

@@ -14,10 +14,9 @@ use looop_core::purse::paused_text;
 use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
 use looop_core::world::observation::Letters;
 use looop_core::world::probe::Health;
-use looop_core::world::reading::Reading;
 use looop_session::Roll;
 use looop_store::Reader;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::place::is_confined;
 use super::{Place, named, submit};
@@ -126,14 +125,41 @@ fn proofs(reader: &Reader, all: bool) -> Result<BTreeMap<String, &'static str>> 
     }
     // A snapshot that cannot be read is as good as none.
     let snapshot = reader.read_snapshot("sys-sessions").value();
-    let reading = snapshot.and_then(|(bytes, _)| serde_json::from_slice::<Reading>(&bytes).ok());
-    let Some(Reading { signal, detail, .. }) = reading else { return Ok(BTreeMap::new()) };
-    let rows = signal["workers"].as_array().into_iter().flatten().filter_map(|row| {
-        let session = detail["sessions"][row["id"].as_str()?]["session"].as_str()?;
-        let verify = VERIFY.into_iter().find(|word| row["verify"] == *word)?;
-        Some((session.to_owned(), verify))
+    let probe = snapshot.and_then(|(bytes, _)| serde_json::from_slice::<Probe>(&bytes).ok());
+    let Some(Probe { signal, mut detail }) = probe else { return Ok(BTreeMap::new()) };
+    let rows = signal.workers.into_iter().filter_map(|Proven { id, verify }| {
+        let verify = VERIFY.into_iter().find(|word| verify.as_deref() == Some(*word))?;
+        Some((detail.sessions.remove(&id)?.session, verify))
     });
     Ok(rows.collect())
+}
+
+/// As much of the reading `sys-sessions` as a list shows.
+#[derive(Deserialize)]
+struct Probe {
+    signal: Signal,
+    detail: Detail,
+}
+
+#[derive(Deserialize)]
+struct Signal {
+    workers: Vec<Proven>,
+}
+
+#[derive(Deserialize)]
+struct Proven {
+    id: String,
+    verify: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    sessions: BTreeMap<String, Since>,
+}
+
+#[derive(Deserialize)]
+struct Since {
+    session: String,
 }
 
 fn listed(worker: &Worker, health: Health, waits_on: Option<&str>, wall: i64) -> Listed {
