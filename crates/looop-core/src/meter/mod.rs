@@ -18,6 +18,7 @@ pub mod limit;
 mod machine;
 mod micros;
 mod opencode;
+pub mod opencode_db;
 mod pi;
 mod prices;
 mod refused;
@@ -25,6 +26,7 @@ mod reset;
 pub mod session_file;
 mod sift;
 mod spec;
+pub mod sqlite;
 mod talk;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 //! - gemini: `~/.gemini/tmp/<project>/chats/session-<time>-<session>.jsonl`, tokens of every answer; not those of what it
 //!   asks beside the conversation, such as which model is to answer.
 //!
-//! opencode keeps its sessions in a database, which is not read.
+//! opencode keeps its sessions in a database: see `opencode_db`.
 //!
 //! All figures are those of the whole session, also across resumes. Who meters a resumed worker takes the difference.
 

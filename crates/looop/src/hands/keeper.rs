@@ -13,10 +13,20 @@ const ELSEWHERE: [&str; 6] =
 /// The agent of a worker's start, if its command runs that agent alone, as the person, with its files in the usual
 /// place: if there is no file of it, it has asked nothing.
 pub(super) fn agent_of(spec: &Value) -> Option<Agent> {
+    named(&program_of(spec)?)
+}
+
+/// Whether a worker's start runs opencode alone, with its database in the usual place.
+pub(super) fn runs_opencode(spec: &Value) -> bool {
+    program_of(spec).is_some_and(|program| program == "opencode")
+}
+
+/// The one program that a worker's start runs, as the person, with its files in the usual place.
+fn program_of(spec: &Value) -> Option<String> {
     let confined = spec.pointer("/notes/confined").is_some();
     let command = spec.get("argv")?.as_array()?.last()?.as_str().filter(|_| !confined)?;
     if let Some(preset) = PRESETS.iter().find(|preset| is_filled(preset.interactive, command)) {
-        return named(preset.name);
+        return Some(preset.name.to_owned());
     }
     if ELSEWHERE.iter().any(|word| command.contains(word)) {
         return None;
@@ -24,7 +34,7 @@ pub(super) fn agent_of(spec: &Value) -> Option<Agent> {
     let programs = programs(command)?;
     let mut rest = programs.iter().filter(|program| !HARMLESS.contains(&program.as_str()));
     let (Some(program), None) = (rest.next(), rest.next()) else { return None };
-    named(program.rsplit('/').next().unwrap_or_default())
+    Some(program.rsplit('/').next().unwrap_or_default().to_owned())
 }
 
 /// Whether a command is this template with a file in its place.

@@ -27,6 +27,7 @@ pub(crate) mod labour;
 pub(crate) mod locked;
 pub(crate) mod model;
 pub(crate) mod notify;
+mod opencode_db;
 pub(crate) mod outputs;
 pub(crate) mod policy;
 mod post;

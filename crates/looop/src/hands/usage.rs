@@ -1,4 +1,5 @@
-//! What workers used, from the files that claude, codex, pi and gemini keep of their sessions.
+//! What workers used, from the files that claude, codex, pi and gemini keep of their sessions; `opencode_db` reads
+//! opencode's database.
 //!
 //! Which file is whose is read off the file: it names the folder that its agent runs in (with gemini another file beside
 //! it does), and within its first
@@ -18,7 +19,7 @@ use looop_core::world::fleet::{Fleet, WorkerState};
 use looop_store::Reader;
 use serde_json::Value;
 
-use super::{act, contract, environ, keeper};
+use super::{act, contract, environ, keeper, opencode_db};
 use crate::config::Config;
 use crate::failure::Result;
 
@@ -31,7 +32,7 @@ const LONGEST: usize = 16 << 20;
 /// Most files that are looked at; the newest folders come first.
 const FILES: usize = 2000;
 /// How much a file may be older than its worker: clocks of file systems are coarse.
-const SLACK_S: i64 = 5;
+pub(super) const SLACK_S: i64 = 5;
 
 /// What is known of the files.
 #[derive(Debug, Default)]
@@ -66,21 +67,27 @@ struct Owned {
 }
 
 /// A worker whose files are looked for.
-struct Wanted {
-    session: String,
+#[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts about one worker")]
+pub(super) struct Wanted {
+    pub(super) session: String,
+    /// The folder that it runs in; both ways that lead there.
+    folders: [PathBuf; 2],
     /// How the file names the folder that it runs in; both ways that lead there.
     cwd: Vec<String>,
     /// What its first message contains.
-    signs: Vec<String>,
+    pub(super) signs: Vec<String>,
     /// Whether the folder is its own.
-    own_folder: bool,
-    started_s: i64,
+    pub(super) own_folder: bool,
+    pub(super) started_s: i64,
     /// The agent that it runs, where that is known to keep its sessions where they are looked for.
-    agent: Option<Agent>,
+    pub(super) agent: Option<Agent>,
+    /// Whether it runs opencode, and nothing beside.
+    pub(super) runs_opencode: bool,
     /// Whether it runs.
-    lives: bool,
+    pub(super) lives: bool,
     /// Whether it has exited of its own accord.
-    exited: bool,
+    pub(super) exited: bool,
 }
 
 impl Usages {
@@ -131,6 +138,7 @@ impl Usages {
             let usage = sums.remove(&wanted.session).map(|metered| metered.usage().clone());
             sums.insert(wanted.session.clone(), Metered::Unanswered(usage.unwrap_or_default()));
         }
+        sums.extend(opencode_db::look(&env, &wanted, &prices));
         Ok(sums)
     }
 
@@ -307,14 +315,28 @@ impl Wanted {
         let state = fleet.workers.get(session).map(|worker| &worker.state);
         Some(Self {
             agent: keeper::agent_of(&spec),
+            runs_opencode: keeper::runs_opencode(&spec),
             lives: fleet.lives(session),
             exited: matches!(state, Some(WorkerState::Exited(_) | WorkerState::Spawn(_))),
             session: session.to_owned(),
             own_folder: cwd.starts_with(reader.path("work").join(session)),
             cwd: vec![named(&cwd), named(&real)],
+            folders: [cwd, real],
             signs: vec![prompt, format!("(session {session})")],
             started_s: fleet.workers.get(session).map_or(0, |worker| worker.started / 1000),
         })
+    }
+
+    /// Whether it runs in this folder.
+    pub(super) fn is_in(&self, folder: &str) -> bool {
+        self.folders.iter().any(|own| own == Path::new(folder))
+    }
+
+    /// A worker that has ended in this folder.
+    #[cfg(test)]
+    pub(super) fn for_test(session: &str, folder: &str) -> Self {
+        let folders = [PathBuf::from(folder), PathBuf::from(folder)];
+        Self { session: session.to_owned(), folders, started_s: 1000, ..Self::default() }
     }
 
     /// Where in the beginning of a file it is said that the file is this worker's.

@@ -13,6 +13,7 @@ mod decides;
 mod desk;
 mod dialogs;
 mod failures;
+mod idlers;
 mod models;
 mod needs;
 mod person;

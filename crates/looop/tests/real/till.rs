@@ -27,8 +27,9 @@ pub(crate) enum Bill {
     Talk,
     /// Tokens of the conversation. It asks so much beside it that this is a lower bound, and the rest of its allowance is unreported.
     AtLeast,
-    /// Nothing, since its sessions are in a database: all of its allowance is unreported.
-    Nothing,
+    /// What was asked in the conversation, apart from the request whose tool ended the agent: what a request used is noted
+    /// after its tools. The rest of its allowance is unreported.
+    ButLast,
 }
 
 impl Bill {
@@ -38,7 +39,7 @@ impl Bill {
             "claude" | "pi" => Self::Whole,
             "codex" => Self::Talk,
             "gemini" => Self::AtLeast,
-            _ => Self::Nothing,
+            _ => Self::ButLast,
         }
     }
 
@@ -52,11 +53,19 @@ impl Bill {
                 assert_eq!((Till::said(cost), all), (in_talk, in_talk));
             }
             Self::Talk | Self::AtLeast => assert_eq!(Till::said(cost), in_talk),
-            Self::Nothing => assert_eq!(Till::said(cost), Till::default()),
+            Self::ButLast => {
+                let talk =
+                    model.requests().into_iter().filter(|request| own(request) && request["side"] == false);
+                let last = talk.map(|request| request["n"].as_u64()).max().unwrap();
+                let earlier = |request: &Value| {
+                    own(request) && request["side"] == false && request["n"].as_u64() != last
+                };
+                assert_eq!(Till::said(cost), Till::of_those(model, earlier));
+            }
         }
         let unreported = match self {
             Self::Whole | Self::Talk => 0,
-            Self::AtLeast | Self::Nothing => ALLOWANCE - Till::said(cost).micros,
+            Self::AtLeast | Self::ButLast => ALLOWANCE - Till::said(cost).micros,
         };
         assert_eq!(Till::micros(&cost["unreported_usd"]), unreported, "{cost}");
     }
