@@ -39,6 +39,37 @@ impl Reader {
         pass.end();
         scan
     }
+
+    /// Some of the policy files, by their paths below the profile. What is not among them is absent, whether it is there
+    /// or not.
+    pub fn docs_at<'p>(&self, paths: impl Iterator<Item = &'p str>) -> Docs {
+        let mut cache = DocsCache::default();
+        // Nothing is read twice, so nothing is worth keeping.
+        let mut pass = Pass::begin(self, &mut cache, 0);
+        let mut docs = Docs::default();
+        for path in paths {
+            match path.split_once('/') {
+                None => docs.playbook = doc(path, pass.read(path, TEXT_LIMIT)),
+                Some(("goals", file)) => {
+                    let id = file.strip_suffix(".md").unwrap_or(file);
+                    docs.goals.insert(id.to_owned(), doc(path, pass.read(path, TEXT_LIMIT)));
+                }
+                Some(("schedules", file)) => {
+                    let name = file.strip_suffix(".json").unwrap_or(file);
+                    docs.schedules
+                        .extend(schedules::look(&mut pass, name).map(|found| (name.to_owned(), found)));
+                }
+                Some(("sensors", file)) => {
+                    let kind = self.disk().stat(path).value().map(|meta| meta.kind);
+                    let found = kind.and_then(|kind| sensors::look(&mut pass, file, kind));
+                    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
+                    docs.sensors.extend(found.map(|(_, found)| (stem.to_owned(), found)));
+                }
+                Some(_) => {}
+            }
+        }
+        docs
+    }
 }
 
 /// A folder's names, sorted; a folder that is absent is empty, one that cannot be listed is reported.

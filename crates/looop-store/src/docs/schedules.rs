@@ -43,17 +43,7 @@ pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
             scan.odd.push(format!("schedules/{}", shown(&file)));
             continue;
         }
-        let path = format!("schedules/{file}");
-        let found = match pass.read(&path, TEXT_LIMIT).known(&path) {
-            Ok(None) => continue,
-            Err(error) => ScheduleDoc::Broken { error, digest: None },
-            Ok(Some(whole)) => match parse(name, &whole.bytes) {
-                Ok(schedule) => ScheduleDoc::Good { schedule, digest: whole.digest },
-                Err(what) => {
-                    ScheduleDoc::Broken { error: format!("{path} {what}"), digest: Some(whole.digest) }
-                }
-            },
-        };
+        let Some(found) = look(pass, name) else { continue };
         if let ScheduleDoc::Good { schedule, .. } = &found
             && let Some(name) = schedule.zone_name()
             && let Some(zone) = zone(name)
@@ -63,6 +53,23 @@ pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
         scan.docs.schedules.insert(name.to_owned(), found);
     }
     shortened(&mut scan.odd);
+}
+
+/// A schedule, if it is there.
+pub(super) fn look(pass: &mut Pass<'_>, name: &str) -> Option<ScheduleDoc> {
+    let path = format!("schedules/{name}.json");
+    Some(match pass.read(&path, TEXT_LIMIT).known(&path) {
+        Ok(whole) => {
+            let whole = whole?;
+            match parse(name, &whole.bytes) {
+                Ok(schedule) => ScheduleDoc::Good { schedule, digest: whole.digest },
+                Err(what) => {
+                    ScheduleDoc::Broken { error: format!("{path} {what}"), digest: Some(whole.digest) }
+                }
+            }
+        }
+        Err(error) => ScheduleDoc::Broken { error, digest: None },
+    })
 }
 
 fn parse(name: &str, bytes: &[u8]) -> Result<Schedule, String> {

@@ -54,7 +54,8 @@ pub(super) fn scan(pass: &mut Pass<'_>, scan: &mut Scan) {
     }
 }
 
-fn look(pass: &mut Pass<'_>, name: &str, kind: Kind) -> Option<(Sensor, SensorFile)> {
+/// A sensor's file, if it is there.
+pub(super) fn look(pass: &mut Pass<'_>, name: &str, kind: Kind) -> Option<(Sensor, SensorFile)> {
     let path = format!("sensors/{name}");
     let broken = |problem: String| {
         let sensor = Sensor { files: vec![name.to_owned()], head: String::new(), problem: Some(problem) };

@@ -47,6 +47,30 @@ fn one_pass_finds_everything() {
 }
 
 #[test]
+fn single_files_are_read_as_a_whole_pass_reads_them() {
+    let profile = Profile::new();
+    profile.write("PLAYBOOK.md", "judge well");
+    profile.write("goals/ship.md", "ship it");
+    profile.write("goals/other.md", "another one");
+    profile.sensor("ci.sh", "#!/bin/sh\n");
+    profile.sensor("plain", "#!/bin/sh\n");
+    profile.write("schedules/weekly.json", r#"{"v":1,"every_s":604800,"anchor":1794734939}"#);
+    profile.write("schedules/bad.json", "{");
+    let whole = profile.reader().scan(&mut DocsCache::default(), LATER).docs;
+    let paths = ["PLAYBOOK.md", "goals/ship.md", "sensors/ci.sh", "sensors/plain", "schedules/weekly.json"];
+    let some = profile.reader().docs_at(paths.into_iter().chain(["schedules/bad.json", "worker/w"]));
+    assert_eq!(some.playbook, whole.playbook);
+    assert_eq!(
+        some.goals.into_iter().collect::<Vec<_>>(),
+        [("ship".to_owned(), whole.goals["ship"].clone())]
+    );
+    assert_eq!((some.sensors, some.schedules), (whole.sensors, whole.schedules));
+    let none = profile.reader().docs_at(["PLAYBOOK.md", "sensors/no", "schedules/no.json"].into_iter());
+    assert_eq!((none.playbook, none.sensors.len(), none.schedules.len()), (Doc::of("judge well"), 0, 0));
+    assert_eq!(profile.reader().docs_at(["goals/no.md"].into_iter()).goals["no"], Doc::Absent);
+}
+
+#[test]
 fn a_sensor_that_cannot_run_says_why() {
     let profile = Profile::new();
     profile.sensor("two.sh", "#!/bin/sh\n");

@@ -12,6 +12,7 @@ pub(crate) mod decide;
 pub(crate) mod decider;
 pub(crate) mod dialog;
 pub(crate) mod environ;
+pub(crate) mod files;
 pub(crate) mod fleet;
 mod git;
 #[cfg(target_os = "linux")]

@@ -13,16 +13,17 @@ use looop_core::model::rights::Rights;
 use looop_core::time::Now;
 use looop_core::world::fleet::Fleet;
 use looop_core::world::header::{self, Header};
-use looop_core::world::observation::{Checked, Doc, Docs, Letters, Observation, Scope};
+use looop_core::world::observation::{Checked, Doc, Observation, Scope};
 use looop_core::world::reading::{Fault, FaultDetail, Reading, parse_output};
 use looop_session::{Done, Job, Order};
 use looop_store::Reader;
-use looop_store::docs::{DocsCache, Sensor};
+use looop_store::docs::Sensor;
 
 use super::authored::Authored;
 use super::brakes::Brakes;
+use super::files::Caches;
 use super::proofs::Unproven;
-use super::{awaited, environ, outputs, worktree};
+use super::{environ, outputs, worktree};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -113,20 +114,21 @@ pub(crate) struct Looked {
     pub(crate) seen: Result<Observation>,
     /// Sensors with an interval that were run: their readings are young again, also where they did not change.
     pub(crate) renewed: Vec<String>,
+    /// What it found out, if it did.
+    pub(crate) known: Option<Known>,
 }
 
 impl Pass {
     /// Reads files and letters, and prepares what has to be run.
     pub(crate) fn begin(
-        (reader, cache): (&Reader, &mut DocsCache),
+        (reader, caches): (&Reader, &mut Caches),
         config: &Config,
         (scope, known): (Scope, &Known),
-        (fleet, open): (Fleet, &Open),
+        open: &Open,
     ) -> Result<Self> {
         let now = clock::now();
-        let scan = reader.scan(cache, now.wall);
+        let (seen, sensors) = caches.observe(reader, now.wall, &open.asks);
         let secret = clock::secret().map_err(|error| Failure::new(format!("no random bytes: {error}")))?;
-        let seen = observation((reader, now.wall), (scan.docs, scan.odd, scan.broken), fleet, open);
         let seen = Observation { scope, secret, early: open.early, ..seen };
         let (copies, dry) = (!open.dry && outputs::is_pending(reader.root()), open.dry);
         let unseen = open.unseen.iter().filter(|(session, _)| !open.early && !seen.docs.fleet.lives(session));
@@ -137,7 +139,7 @@ impl Pass {
             return Ok(pass);
         }
         let place = (reader, config, &Authored::new(config, &open.written));
-        for (name, sensor) in &scan.sensors {
+        for (name, sensor) in &sensors {
             match pass.reusable(known, name) {
                 Some(reading) => drop(pass.seen.readings.insert(name.clone(), reading)),
                 None => pass.add_sensor(place, name, sensor),
@@ -212,6 +214,21 @@ impl Pass {
         }
     }
 
+    /// How wide the look is.
+    pub(crate) fn scope(&self) -> Scope {
+        self.seen.scope
+    }
+
+    /// Whether it must change nothing.
+    pub(crate) fn is_dry(&self) -> bool {
+        self.dry
+    }
+
+    /// The workers as the pass saw them.
+    pub(crate) fn fleet(&self) -> &Fleet {
+        &self.seen.docs.fleet
+    }
+
     /// Whether nothing is left to be run.
     pub(crate) fn is_quiet(&self) -> bool {
         self.jobs.is_empty() && !self.copies && self.unseen.is_empty()
@@ -242,35 +259,27 @@ impl Sensed {
         self.pass.dry
     }
 
-    /// The workers as the pass saw them, where no time has passed since.
-    pub(crate) fn still(&self) -> Option<&Fleet> {
-        self.is_still().then_some(&self.pass.seen.docs.fleet)
+    /// The workers as the pass saw them.
+    pub(crate) fn fleet(&self) -> &Fleet {
+        self.pass.fleet()
     }
 
-    fn is_still(&self) -> bool {
+    /// Whether nothing was run, so that no time has passed.
+    pub(crate) fn is_still(&self) -> bool {
         self.pass.tasks.is_empty() && self.metered.is_none()
     }
 
-    /// Puts together what was seen. Sensors take their time: files, letters and workers are those of now.
-    pub(crate) fn conclude(
-        self,
-        (reader, cache): (&Reader, &mut DocsCache),
-        config: &Config,
-        known: &mut Known,
-        (fleet, open): (Fleet, &Open),
-    ) -> Looked {
-        let still = self.is_still();
+    /// Puts together what was seen. Sensors take their time: where some were run, files, letters and workers are those of
+    /// afterwards.
+    pub(crate) fn conclude(self, reader: &Reader, fresh: Option<Observation>, config: &Config) -> Looked {
         let Self { pass: Pass { mut seen, tasks, now, .. }, ran, metered } = self;
         let scope = seen.scope;
         let mut renewed = Vec::new();
         let results = match ran {
             Ok(results) => results,
-            Err(failure) => return Looked { scope, seen: Err(failure), renewed },
+            Err(failure) => return Looked { scope, seen: Err(failure), renewed, known: None },
         };
-        if !still {
-            let wall = clock::now().wall;
-            let scan = reader.scan(cache, wall);
-            let fresh = observation((reader, wall), (scan.docs, scan.odd, scan.broken), fleet, open);
+        if let Some(fresh) = fresh {
             seen = carried(seen, fresh);
         }
         seen.spends = metered.unwrap_or_default().spends;
@@ -289,22 +298,20 @@ impl Sensed {
         // What vanished or changed while the pass ran takes its result with it.
         seen.readings.retain(|name, _| seen.docs.sensors.contains_key(name));
         seen.checks.retain(|id, _| seen.docs.goals.contains_key(id));
-        if !seen.early {
-            known.learn(&seen);
-        }
-        Looked { scope, seen: Ok(seen), renewed }
+        let known = (!seen.early).then(|| Known::of(&seen));
+        Looked { scope, seen: Ok(seen), renewed, known }
     }
 }
 
 impl Known {
-    fn learn(&mut self, seen: &Observation) {
+    fn of(seen: &Observation) -> Self {
         let script = |name: &String| seen.docs.sensors.get(name)?.digest;
         let readings = seen.readings.iter();
-        self.readings =
-            readings.filter_map(|(id, it)| Some((id.clone(), (script(id)?, it.clone())))).collect();
+        let readings = readings.filter_map(|(id, it)| Some((id.clone(), (script(id)?, it.clone()))));
         let goal = |id: &String| seen.docs.goals.get(id)?.digest();
         let checks = seen.checks.iter();
-        self.checks = checks.filter_map(|(id, it)| Some((id.clone(), (goal(id)?, it.clone())))).collect();
+        let checks = checks.filter_map(|(id, it)| Some((id.clone(), (goal(id)?, it.clone()))));
+        Self { readings: readings.collect(), checks: checks.collect() }
     }
 }
 
@@ -316,31 +323,6 @@ fn carried(before: Observation, now: Observation) -> Observation {
     checks.retain(|id, _| digest(&before, id) == digest(&now, id));
     let (scope, secret, readings, proofs) = (before.scope, before.secret, before.readings, before.proofs);
     Observation { scope, secret, readings, checks, proofs, works: before.works, ..now }
-}
-
-/// Files, letters and workers as an observation.
-fn observation(
-    (reader, wall): (&Reader, i64),
-    (docs, unusable, broken): (Docs, Vec<String>, Vec<String>),
-    fleet: Fleet,
-    open: &Open,
-) -> Observation {
-    let letters = letters((reader, wall), &open.asks);
-    let (waiting, unfetched, proposals) = (letters.waiting(), letters.unfetched(), letters.proposals());
-    let docs = Docs { fleet, waiting, unfetched, proposals, ..docs };
-    Observation { docs, letters, unusable, broken, ..Observation::default() }
-}
-
-/// All letters, and what became of asks that wait and whose letters are gone.
-fn letters((reader, wall): (&Reader, i64), asks: &[String]) -> Letters {
-    let mut letters = reader.letters_at(wall);
-    let gone =
-        asks.iter().filter(|ask| !letters.asks.contains_key(*ask) && !letters.answers.contains_key(*ask));
-    let collected = gone.filter_map(|ask| Some((ask.clone(), reader.settled_answer(ask).value()?)));
-    letters.collected = collected.collect();
-    let unfetched = awaited::unfetched(&letters).map(|(ask, _)| ask.id.clone());
-    letters.awaited = unfetched.filter(|ask| awaited::is_awaited(reader, ask)).collect();
-    letters
 }
 
 fn run(reader: &Reader, config: &Config, jobs: Vec<Job>, brakes: &Brakes) -> Result<Vec<Option<Done>>> {

@@ -9,14 +9,10 @@ use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId
 use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::Alarm;
 use looop_core::ledger::entry::{Cause, Line};
-use looop_core::ledger::undo::Undoable;
-use looop_core::model::moves::Move;
+use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, Plan, RunId};
-use looop_core::world::observation::{Docs, Scope};
 use looop_session::{Launched, Roll};
-use looop_store::docs::DocsCache;
 use looop_store::{AppendError, Log, Reader, SnapshotCache, Writer};
-use serde_json::Value;
 
 use super::control::Control;
 use super::ear::Ear;
@@ -24,16 +20,16 @@ use super::guest::Guest;
 use super::inbox::{Message, Said};
 use super::open::Manner;
 use super::release::Release;
+use super::scans::{Scans, Want};
 use super::settings::Source;
 use super::workers::Following;
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::hands::brakes::Brakes;
-use crate::hands::fleet;
 use crate::hands::proofs::Unproven;
 use crate::hands::screens::Screens;
-use crate::hands::sense::{Known, Open, Sensed};
+use crate::hands::sense::{Known, Open};
 use crate::hands::usage::Usages;
 
 /// The lock holder at work.
@@ -51,10 +47,11 @@ pub(crate) struct Driver {
     pub(super) manner: Manner,
     /// Ends batches early.
     pub(super) brakes: Brakes,
-    pub(super) cache: DocsCache,
+    /// What waits for a pass over the policy files.
+    pub(super) scans: Scans,
     pub(super) snapshots: SnapshotCache,
     /// What the last looks found out.
-    pub(super) known: Known,
+    pub(super) known: Arc<Known>,
     /// Sensors whose readings the last pass took anew and that have an interval.
     pub(super) renewed: Vec<String>,
     /// What is known of the sessions of workers.
@@ -178,8 +175,12 @@ impl Driver {
             Ok(_) => {}
             Err(error) => self.warn(&error.text()),
         }
-        let docs = self.engine.is_busy().then(|| Box::new(self.docs(None)));
-        self.events.push_back(Event::Opened(docs));
+        if self.engine.is_busy() {
+            self.want(Want::Open);
+            self.scan_next();
+        } else {
+            self.events.push_back(Event::Opened(None));
+        }
     }
 
     pub(super) fn drain(&mut self) -> std::result::Result<(), Halt> {
@@ -218,6 +219,7 @@ impl Driver {
         if moved {
             self.events.push_back(Event::Woke(Cause::Followup));
         }
+        self.scan_next();
         let problem = if self.log.is_full() {
             self.log.rotate(self.engine.ledger()).map_err(Halt::Unrecorded)?
         } else {
@@ -276,19 +278,15 @@ impl Driver {
                 self.upkeep.0 = false;
                 self.warn_of(said);
             }
-            Message::Cleared(problems) => self.cleared(problems),
+            Message::Scanned(number, found) => self.scanned(number, *found),
+            Message::Cleared(fleet, problems) => self.events.push_back(Event::Cleared(fleet, problems)),
             Message::Decided(run, record) => {
                 self.awaited.take_if(|awaited| *awaited == run);
-                let docs = self.docs(record.decision.as_ref().and_then(zone_of).as_deref());
-                self.events.push_back(Event::Decided(run, record, Box::new(docs)));
+                self.want(Want::Decided(run, record));
                 self.keep_up();
             }
             Message::RunNeverRan(run) => self.never_ran(Event::RunNeverRan(run)),
-            Message::Acted(beat, outcome) => {
-                self.begun.take_if(|begun| *begun == beat);
-                self.events.push_back(Event::Acted(beat, outcome));
-                self.keep_up();
-            }
+            Message::Acted(beat, outcome) => self.acted(beat, outcome),
             Message::Worked(beat, outcome, launched) => self.worked(beat, outcome, launched),
             Message::Pruned(id, gone, kept) => self.events.push_back(Event::Pruned(id, gone, kept)),
             Message::ActNeverRan(beat) => self.never_ran(Event::ActNeverRan(beat)),
@@ -305,12 +303,16 @@ impl Driver {
             Message::Tried(beat, problem) => self.tried(beat, problem),
             Message::Asked(request, sender, guest) => self.asked(*request, sender, &guest),
         }
+        self.scan_next();
     }
 
-    /// The workers were ended, or what of them could not be.
-    fn cleared(&mut self, problems: Vec<String>) {
-        let fleet = Box::new(fleet::look(&self.reader, &mut self.roll));
-        self.events.push_back(Event::Cleared(fleet, problems));
+    /// A hosted move has ended.
+    fn acted(&mut self, beat: BeatId, outcome: Outcome) {
+        self.begun.take_if(|begun| *begun == beat);
+        // It may have changed files.
+        self.scans.moved();
+        self.events.push_back(Event::Acted(beat, outcome));
+        self.keep_up();
     }
 
     /// What an earlier lock holder began never ran: no thread of ours waits for it any more.
@@ -318,27 +320,6 @@ impl Driver {
         self.awaited.take_if(|run| matches!(event, Event::RunNeverRan(of) if of == *run));
         self.begun.take_if(|beat| matches!(event, Event::ActNeverRan(of) if of == *beat));
         self.events.push_back(event);
-    }
-
-    /// Takes in what a pass saw.
-    pub(super) fn sensed(&mut self, sensed: Sensed) {
-        let open = self.open(BTreeSet::new());
-        // Where nothing was run no time has passed either.
-        let fleet = match sensed.still() {
-            Some(fleet) => fleet.clone(),
-            None => fleet::look(&self.reader, &mut self.roll),
-        };
-        let Some(sensed) = self.metered(sensed, &fleet) else { return };
-        let place = (&self.reader, &mut self.cache);
-        let looked = sensed.conclude(place, &self.config, &mut self.known, (fleet, &open));
-        if looked.scope == Scope::Full {
-            self.renewed = looked.renewed;
-            self.looked = Some(clock::now().wall);
-        }
-        self.events.push_back(match looked.seen {
-            Ok(seen) => Event::Sensed(Box::new(seen)),
-            Err(failure) => Event::Blind(failure.error, looked.scope),
-        });
     }
 
     /// What the loop has open and wants to hear about.
@@ -412,30 +393,15 @@ impl Driver {
         }
     }
 
-    /// Hands a request to the engine, with the policy files as they are now.
+    /// Hands a request to the engine, with the policy files as they are now where it needs them.
     pub(super) fn ask(&mut self, id: RequestId, request: Request) {
-        let docs = match &request {
-            Request::Make { proposal } => {
-                let zone = if let Move::WriteSchedule { zone, .. } = &proposal.action {
-                    zone.as_deref()
-                } else {
-                    None
-                };
-                Some(Box::new(self.docs(zone)))
-            }
-            Request::Consent(consent) => {
-                let zone =
-                    self.engine.ledger().parked.get(&consent.ask).and_then(|p| zone_of(&p.move_json()));
-                Some(Box::new(self.docs(zone.as_deref())))
-            }
-            Request::Prune { .. } | Request::Repark { .. } | Request::TakeUp { .. } => {
-                Some(Box::new(self.docs(None)))
-            }
-            Request::Undo { beat } => {
-                let before = self.engine.ledger().undoable(*beat).and_then(Undoable::before);
-                let kept = self.reader.kept_bodies(before);
-                Some(Box::new(Docs { kept, ..self.docs(None) }))
-            }
+        match &request {
+            Request::Make { .. }
+            | Request::Consent(_)
+            | Request::Prune { .. }
+            | Request::Repark { .. }
+            | Request::TakeUp { .. }
+            | Request::Undo { .. } => self.want(Want::Request(id, Box::new(request))),
             Request::Beat
             | Request::DryRun
             | Request::Pause { .. }
@@ -444,22 +410,8 @@ impl Driver {
             | Request::Pulse { .. }
             | Request::Down { .. }
             | Request::Dismiss { .. }
-            | Request::Trust { .. } => None,
-        };
-        self.events.push_back(Event::Asked(id, Box::new(request), docs));
-    }
-
-    /// The policy files as they are now, with one more zone resolved.
-    pub(super) fn docs(&mut self, zone: Option<&str>) -> Docs {
-        let mut docs = self.reader.scan(&mut self.cache, clock::now().wall).docs;
-        docs.fleet = fleet::look(&self.reader, &mut self.roll);
-        let letters = self.reader.letters();
-        (docs.waiting, docs.unfetched) = (letters.waiting(), letters.unfetched());
-        docs.proposals = letters.proposals();
-        if let Some((name, found)) = zone.and_then(|name| Some((name, looop_store::docs::zone(name)?))) {
-            docs.zones.insert(name.to_owned(), found);
+            | Request::Trust { .. } => self.events.push_back(Event::Asked(id, Box::new(request), None)),
         }
-        docs
     }
 }
 
@@ -483,9 +435,4 @@ pub(super) fn is_fact(event: &Event) -> bool {
         | Event::Cleared(..)
         | Event::Stop { .. } => false,
     }
-}
-
-/// The zone that a decision names.
-fn zone_of(decision: &Value) -> Option<String> {
-    decision.get("zone")?.as_str().map(str::to_owned)
 }

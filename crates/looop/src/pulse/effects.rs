@@ -10,16 +10,15 @@ use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{Act, BeatId, Plan, RunId};
 use looop_core::notice::Notice;
 use looop_core::shown::Shown;
-use looop_core::world::observation::Scope;
 use looop_core::world::reading::Reading;
-use looop_session::host;
-use looop_store::Recovered;
+use looop_session::{Roll, host};
+use looop_store::{Reader, Recovered};
 
 use super::driver::{Driver, Halt};
-use super::inbox::{Message, Said, post};
+use super::inbox::{Message, Poster, Said, post};
+use super::scans::Want;
 use crate::failure::{Failure, Result};
 use crate::hands::notify::{self, Said as Told};
-use crate::hands::sense::{Open, Pass};
 use crate::hands::{act, decide, fleet, labour, rules, trial, upkeep};
 use crate::threads;
 
@@ -33,7 +32,7 @@ impl Driver {
         match effect {
             // The driver has appended it before.
             Effect::Log(_) => {}
-            Effect::Sense(scope, stale) => self.sense(scope, stale),
+            Effect::Sense(scope, stale) => self.want(Want::Look(scope, stale)),
             Effect::Snapshots(readings) => self.snapshots(&readings),
             Effect::Decide(order) => {
                 self.awaited = Some(order.run);
@@ -44,11 +43,13 @@ impl Driver {
             Effect::Recover(beat, plan) => self.recover(beat, plan)?,
             Effect::Journal(line) => self.journal(&line),
             Effect::Settle(ask) => {
+                self.scans.moved();
                 if let Err(error) = self.writer.settle(&ask, crate::clock::now().wall) {
                     self.warn(&format!("{ask}: {error}"));
                 }
             }
             Effect::Post(ask) => {
+                self.scans.moved();
                 if let Err(error) = self.writer.post_own(&ask) {
                     self.warn(&format!("{}: {}", ask.id, error.text()));
                 }
@@ -58,6 +59,7 @@ impl Driver {
                 self.events.push_back(Event::RuleWritten(ask, error));
             }
             Effect::Counted(letter) => {
+                self.scans.moved();
                 if let Err(error) = self.writer.counted(&letter, crate::clock::now().wall) {
                     self.warn(&format!("{letter}: {error}"));
                 }
@@ -120,43 +122,17 @@ impl Driver {
         }
     }
 
-    /// Looks at the world. What has to be run is run in the background, so that requests are heard meanwhile.
-    fn sense(&mut self, scope: Scope, stale: BTreeSet<String>) {
-        let early = scope == Scope::Quick && self.engine.is_early();
-        let open = Open { early, dry: self.engine.is_dry(scope), ..self.open(stale) };
-        let fleet = fleet::look(&self.reader, &mut self.roll);
-        if !open.dry {
-            self.sweep_lost(&fleet);
-        }
-        let place = (&self.reader, &mut self.cache);
-        let pass = match Pass::begin(place, &self.config, (scope, &self.known), (fleet, &open)) {
-            Ok(pass) => pass,
-            Err(failure) => {
-                return self.events.push_back(Event::Blind(failure.error, scope));
-            }
-        };
-        let (reader, config, brakes) = (self.reader.clone(), self.config.clone(), self.brakes.clone());
-        if pass.is_quiet() {
-            return self.sensed(pass.run(&reader, &config, &brakes));
-        }
-        let (sender, epoch) = (self.ear.poster(), self.epoch);
-        let started = threads::start("sense", move || {
-            post(&sender, Message::Sensed(Box::new(pass.run(&reader, &config, &brakes)), epoch));
-        });
-        match started {
-            Ok(()) => self.passes += 1,
-            Err(failure) => self.events.push_back(Event::Blind(failure.error, scope)),
-        }
-    }
-
     /// Ends all workers in the background.
     fn clear(&mut self) {
         let (reader, sender) = (self.reader.clone(), self.ear.poster());
-        let started =
-            threads::start("clear", move || post(&sender, Message::Cleared(labour::clear(&reader))));
-        if started.is_err() {
+        let clear = |reader: &Reader, sender: &Poster| {
+            let problems = labour::clear(reader);
+            let fleet = Box::new(fleet::look(reader, &mut Roll::default()));
+            post(sender, Message::Cleared(fleet, problems));
+        };
+        if threads::start("clear", move || clear(&reader, &sender)).is_err() {
             // Nothing else is left to be done: the loop is ending.
-            post(&self.ear.poster(), Message::Cleared(labour::clear(&self.reader)));
+            clear(&self.reader, &self.ear.poster());
         }
     }
 
@@ -210,12 +186,16 @@ impl Driver {
         if plan.ground.is_empty() {
             return None;
         }
-        let docs = self.docs(None);
+        let mut docs = self.reader.docs_at(plan.ground.keys().map(String::as_str));
+        if plan.ground.keys().any(|name| name.starts_with("worker/")) {
+            docs.fleet = fleet::look(&self.reader, &mut self.roll);
+        }
         let name = looop_core::approval::shifted(&plan.ground, &docs)?;
         Some(format!("not done: {name} changed since it was asked for"))
     }
 
     fn write(&mut self, beat: BeatId, plan: &Plan) {
+        self.scans.moved();
         let keep = usize::try_from(self.config.playbook_keep).unwrap_or(usize::MAX);
         let outcome = match self.reader.bytes_for(plan) {
             Ok(bytes) => self.writer.perform(plan, bytes.as_deref(), keep),

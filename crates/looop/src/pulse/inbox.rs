@@ -10,10 +10,12 @@ use looop_core::engine::io::{Record, Reply, Request, RequestId};
 use looop_core::ledger::entry::Line;
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, RunId};
+use looop_core::world::fleet::Fleet;
 use looop_session::Launched;
 
 use super::guest::Guest;
 use crate::failure::Failure;
+use crate::hands::files::Found;
 use crate::hands::notify::Results;
 use crate::hands::sense::Sensed;
 
@@ -47,8 +49,10 @@ pub(crate) enum Message {
     Worked(BeatId, Outcome, Option<Launched>),
     /// What was kept of ended sessions was removed, or could not be.
     Pruned(Option<RequestId>, Vec<String>, Vec<(String, String)>),
-    /// The workers were ended, or what of them could not be.
-    Cleared(Vec<String>),
+    /// The workers were ended; who is there now, and what could not be ended.
+    Cleared(Box<Fleet>, Vec<String>),
+    /// The pass of this number over the policy files is over.
+    Scanned(u64, Box<Found>),
     /// A notice was sent: of which need, and what each channel said against it.
     Sent(String, Results),
     /// A worker was stopped, or let go on; or why it was not.

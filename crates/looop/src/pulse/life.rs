@@ -66,7 +66,7 @@ impl Driver {
                 return Err(Failure::new(format!("ended by {reason}")));
             }
             let chores = self.sending > 0 || !self.sweeping.is_empty() || self.upkeep.0;
-            let busy = self.engine.is_acting() || chores;
+            let busy = self.engine.is_acting() || self.scans.is_opening() || chores;
             if let Some(reply) = reply.take_if(|_| !busy) {
                 self.leave();
                 return Ok(reply);

@@ -12,6 +12,7 @@ pub(crate) mod open;
 pub(crate) mod pulse_log;
 mod release;
 mod reopen;
+mod scans;
 mod settings;
 pub(crate) mod show;
 mod signals;

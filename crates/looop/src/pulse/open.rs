@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex};
 use looop_core::engine::io::Event;
 use looop_core::engine::machine::{Engine, Setup};
 use looop_core::engine::wake::Alarm;
-use looop_store::docs::DocsCache;
 use looop_store::{LockError, LogError, OpenError, Reader, Writer};
 
 use super::control::Control;
@@ -111,9 +110,9 @@ fn take(writer: Writer, (config, source): (Loaded, Source), manner: Manner) -> R
         manner,
         brakes: Brakes::default(),
         control,
-        cache: DocsCache::default(),
+        scans: super::scans::Scans::default(),
         snapshots: looop_store::SnapshotCache::default(),
-        known: Known::default(),
+        known: Arc::new(Known::default()),
         renewed: Vec::new(),
         roll: looop_session::Roll::default(),
         usages: Arc::new(Mutex::new(Usages::default())),

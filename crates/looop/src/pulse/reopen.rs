@@ -34,6 +34,7 @@ impl Driver {
         }
         self.tell_waiting(&closed);
         self.events.retain(is_fact);
+        self.scans.clear();
         self.alarm = Alarm::default();
         loop {
             self.tell_deferred(&closed);
@@ -147,7 +148,8 @@ impl Driver {
         let in_events: Vec<RequestId> = self.events.iter().filter_map(asked).collect();
         for (id, sender) in std::mem::take(&mut self.waiting) {
             let id = RequestId(id);
-            let begun = self.stepping != Some(id) && !in_events.contains(&id) && !self.engine.is_queued(id);
+            let waits = in_events.contains(&id) || self.scans.serves(id) || self.engine.is_queued(id);
+            let begun = self.stepping != Some(id) && !waits;
             let text = if begun { closed.begun() } else { closed.nothing_done() };
             drop(sender.send(Said::Failed(text)));
         }

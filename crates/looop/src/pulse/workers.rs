@@ -55,6 +55,8 @@ impl Driver {
     pub(super) fn worked(&mut self, beat: BeatId, outcome: Outcome, launched: Option<Launched>) {
         self.begun.take_if(|begun| *begun == beat);
         self.hosts.extend(launched);
+        // It may have changed letters.
+        self.scans.moved();
         self.events.push_back(Event::Acted(beat, outcome));
     }
 
@@ -191,6 +193,7 @@ impl Driver {
     /// Takes claims from sessions that have ended, and puts away what they were to be told.
     pub(super) fn reap(&mut self) {
         let fleet = fleet::look(&self.reader, &mut self.roll);
+        self.scans.moved();
         let lives = |holder: &str| fleet.holds(holder);
         let wall = clock::now().wall;
         match self.writer.reap_claims(&lives, wall) {

@@ -290,6 +290,7 @@ fn no_path_of_a_machine_is_in_any_file() {
 /// What waits for a process, or reads files and folders that may be large: only in a thread of its own.
 const BLOCKING: &[&str] = &[
     "act::stands",
+    "files::read",
     "host::end",
     "host::kill",
     "host::sweep",
@@ -300,6 +301,9 @@ const BLOCKING: &[&str] = &[
     "labour::restrain",
     "labour::sweep_lost",
     "notify::send",
+    "reader.asks(",
+    "reader.letters",
+    "reader.scan(",
     "trial::problem",
     "upkeep::sweep",
     "usages.look",
@@ -311,12 +315,14 @@ const BLOCKING: &[&str] = &[
     "Command::new",
 ];
 
-/// Where the loop's thread blocks all the same: it is ending, and nothing is left to be delayed.
+/// Where the loop's thread blocks all the same: it is ending, and nothing is left to be delayed, or no thread can be
+/// started that reads the policy files.
 const BLOCKS: &[(&str, &str)] = &[
     ("crates/looop/src/pulse/effects.rs", "host::end"),
     ("crates/looop/src/pulse/effects.rs", "labour::clear"),
     ("crates/looop/src/pulse/reopen.rs", "host::end"),
     ("crates/looop/src/pulse/reopen.rs", "labour::clear"),
+    ("crates/looop/src/pulse/scans.rs", "files::read"),
 ];
 
 /// Where threads are started besides by `threads`: those that are joined at once, and verbs' own.

@@ -115,8 +115,10 @@ fn what_takes_long_is_handed_out() {
 
 #[test]
 fn whatever_thread_is_refused_the_loop_goes_on_and_ends_in_order() {
-    let names =
-        ["request", "worker", "trial", "prune", "notify", "end", "clear", "ending", "upkeep", "meter"];
+    let names = [
+        "request", "worker", "trial", "prune", "notify", "end", "clear", "ending", "upkeep", "meter",
+        "scan:1+",
+    ];
     for name in names {
         let den = Den::new();
         den.write("config.toml", "notification = \"true\"\n");
@@ -215,6 +217,11 @@ fn silent_callers_make_room_for_others() {
 
 /// The loop under strace, which lets system calls fail. `None`: there is no strace.
 fn traced(den: &Den, faults: &[&str], trace: Option<&PathBuf>) -> Option<Looping> {
+    let options: Vec<&str> = faults.iter().flat_map(|fault| ["-e", fault]).collect();
+    strace(den, &options, trace)
+}
+
+fn strace(den: &Den, options: &[&str], trace: Option<&PathBuf>) -> Option<Looping> {
     let found = std::process::Command::new("strace").arg("-V").output();
     if found.is_err() {
         assert!(std::env::var_os("LOOOP_TEST_ALL").is_none(), "there is no strace");
@@ -224,7 +231,7 @@ fn traced(den: &Den, faults: &[&str], trace: Option<&PathBuf>) -> Option<Looping
     let log = trace.cloned().unwrap_or_else(|| "/dev/null".into());
     let mut args =
         vec!["-D".to_owned(), "-qq".to_owned(), "-o".to_owned(), log.to_string_lossy().into_owned()];
-    args.extend(faults.iter().flat_map(|fault| ["-e".to_owned(), (*fault).to_owned()]));
+    args.extend(options.iter().map(|option| (*option).to_owned()));
     args.extend([den.binary().to_string_lossy().into_owned(), "--json".to_owned()]);
     Some(Looping::by(den, "strace", &args.iter().map(String::as_str).collect::<Vec<_>>()))
 }
@@ -248,6 +255,28 @@ fn a_clock_that_is_set_between_two_looks_ends_nothing() {
         over.store(true, Ordering::Relaxed);
     });
     looping.ends("TERM");
+}
+
+#[test]
+fn files_that_take_long_to_be_read_delay_no_request() {
+    let den = Den::new();
+    den.write("goals/slow.md", TOUCHES);
+    // The thread that opens this file waits until strace is gone.
+    let slow = ["-f", "-P", "goals/slow.md", "-e", "trace=openat2", "-e", "inject=openat2:delay_enter=3600s"];
+    let Some(mut looping) = strace(&den, &slow, None) else { return };
+    looping.event("seeded");
+    den.call(&["pause"]).ok();
+    den.call(&["resume"]).ok();
+    let status = fs::read_to_string(format!("/proc/{}/status", looping.id())).unwrap();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:")).unwrap().trim();
+    let killed = std::process::Command::new("kill").args(["-9", tracer]).status().unwrap();
+    assert!(killed.success());
+    looping.event("finished");
+    looping.ends("TERM");
+    let entries = den.entries();
+    let resumed = entries.iter().position(|entry| matches!(entry, Entry::Resumed)).unwrap();
+    let served = entries.iter().position(|entry| matches!(entry, Entry::Intended { .. })).unwrap();
+    assert!(resumed < served, "the requests waited for the file: {entries:?}");
 }
 
 #[test]

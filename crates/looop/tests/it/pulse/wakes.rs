@@ -157,6 +157,20 @@ fn a_request_right_after_an_edit_of_the_policy_is_served_with_the_new_one() {
 }
 
 #[test]
+fn a_request_right_after_an_edit_of_a_goal_sees_it() {
+    let den = Den::new();
+    den.write("goals/a.md", "Do it.");
+    let looping = den.looped();
+    for round in 0..10 {
+        den.write("goals/a.md", format!("By hand {round}."));
+        // What is not as it was seen is not written over.
+        den.call(&["goal", "write", "a", &format!("By a verb {round}.")]).ok();
+        assert_eq!(den.file("goals/a.md").unwrap().trim(), format!("By a verb {round}."));
+    }
+    looping.ends("TERM");
+}
+
+#[test]
 fn a_configuration_that_breaks_in_several_ways_is_said_each_time() {
     let den = Den::new();
     let mut looping = den.looped();
