@@ -8,7 +8,7 @@ use std::time::Duration;
 use looop_core::engine::io::{Effect, Event, PulseView, Reply, Request, RequestId};
 use looop_core::engine::machine::Engine;
 use looop_core::engine::wake::Alarm;
-use looop_core::ledger::entry::{Cause, Line};
+use looop_core::ledger::entry::{Cause, Entry, Line};
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::{BeatId, Plan, RunId};
 use looop_session::{Launched, Roll};
@@ -198,7 +198,7 @@ impl Driver {
 
     pub(super) fn step(&mut self, event: Event) -> std::result::Result<(), Halt> {
         // After a move the loop looks again at once, as far as that costs nothing.
-        let moved = self.manner.loops && matches!(event, Event::Acted(..));
+        let mut next = matches!(event, Event::Acted(..)).then_some(Cause::Followup);
         self.stepping = if let Event::Asked(id, ..) = &event { Some(*id) } else { None };
         let fact = is_fact(&event).then(|| event.clone());
         let result = matches!(event, Event::Acted(..) | Event::Decided(..) | Event::Cleared(..));
@@ -213,12 +213,13 @@ impl Driver {
                 let lasts = matches!(error, AppendError::TooLong(_));
                 return Err(if lasts { Halt::Other(halt_failure(halt(error))) } else { halt(error) });
             }
+            if matches!(&effect, Effect::Log(line) if line.entries.contains(&Entry::Resumed)) {
+                next = Some(Cause::Person);
+            }
             self.perform(effect)?;
         }
         self.stepping = None;
-        if moved {
-            self.events.push_back(Event::Woke(Cause::Followup));
-        }
+        self.events.extend(next.filter(|_| self.manner.loops).map(Event::Woke));
         self.scan_next();
         let problem = if self.log.is_full() {
             self.log.rotate(self.engine.ledger()).map_err(Halt::Unrecorded)?

@@ -171,6 +171,20 @@ fn a_request_right_after_an_edit_of_a_goal_sees_it() {
 }
 
 #[test]
+fn the_end_of_a_pause_is_followed_by_a_look() {
+    let den = Den::new();
+    let mut looping = den.looped();
+    den.call(&["pause"]).ok();
+    den.write("goals/x.md", TOUCHES);
+    looping.until("the goal", |event| event["event"] == "sensed" && event["ready"] == json!(["x"]));
+    den.call(&["resume"]).ok();
+    looping.event("resumed");
+    looping.event("finished");
+    looping.ends("TERM");
+    assert!(den.data().join("X").exists());
+}
+
+#[test]
 fn a_configuration_that_breaks_in_several_ways_is_said_each_time() {
     let den = Den::new();
     let mut looping = den.looped();
