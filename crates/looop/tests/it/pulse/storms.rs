@@ -1,5 +1,6 @@
 //! Storms and things that hang: the loop stays awake for everything else.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::Instant;
 
@@ -148,5 +149,47 @@ fn letters_are_taken_in_while_a_move_runs() {
     looping.event("finished");
     looping.ends("TERM");
     assert!(den.data().join("NEXT").exists());
+    den.no_survivors();
+}
+
+/// Goals that are due again and again, each with a recipe that takes no time.
+const DUE: usize = 2000;
+
+/// The goal that an entry begins a move for.
+fn served(entry: &Entry) -> Option<&str> {
+    if let Entry::Intended { plan, .. } = entry { plan.goal.as_deref() } else { None }
+}
+
+#[test]
+fn verbs_and_signals_are_served_before_thousands_of_due_goals() {
+    let den = Den::new();
+    den.sense("s", "echo '{\"n\":1}'");
+    for number in 0..DUE {
+        den.write(&format!("goals/g{number}.md"), "---\nwhen: s.n > 0\nrun: 'true'\n---\n");
+    }
+    let mut looping = den.looping();
+    looping.event("finished");
+    den.call(&["pause"]).ok();
+    // One that rests on the files, all of which are read for it.
+    den.call(&["goal", "write", "mine", "Do it."]).ok();
+    den.call(&["resume"]).ok();
+    looping.event("resumed");
+    // It looks at once, and serves the next goal.
+    looping.until("the next move", |event| event["event"] == "intended" && event["goal"] != Value::Null);
+    den.call(&["down"]).ok();
+    looping.left().ok();
+    let mut looping = den.looping();
+    looping.event("finished");
+    looping.ends("TERM");
+    let entries = den.entries();
+    let goals: BTreeSet<&str> = entries.iter().filter_map(served).collect();
+    assert!(goals.len() < DUE, "all goals were served first");
+    let is_move = |entry: &Entry| served(entry).is_some();
+    let paused = entries.iter().position(|entry| matches!(entry, Entry::Paused { .. })).unwrap();
+    let resumed = entries.iter().position(|entry| matches!(entry, Entry::Resumed)).unwrap();
+    assert!(entries[..paused].iter().any(is_move), "nothing was done before it was paused");
+    assert!(!entries[paused..resumed].iter().any(is_move), "a move was begun while it was paused");
+    assert!(entries[resumed..].iter().any(is_move), "nothing was done afterwards");
+    assert_eq!(looop_core::check::violations(&den.lines()), Vec::<String>::new());
     den.no_survivors();
 }
