@@ -29,16 +29,40 @@ pub(crate) fn enter(words: &[OsString]) -> (u8, String) {
     }
 }
 
-/// bubblewrap with the filters, which must stay open until it has read them.
+/// bubblewrap with the filters and the files that it copies, all of which stay open until it has read them.
 #[cfg(target_os = "linux")]
 fn filtered(bwrap: &OsStr, rest: &[OsString]) -> Result<(Vec<OsString>, Vec<std::fs::File>), String> {
     use std::os::fd::AsRawFd;
-    let filters = super::filter::files()?;
-    let given = filters
-        .iter()
-        .flat_map(|filter| ["--add-seccomp-fd".into(), OsString::from(filter.as_raw_fd().to_string())]);
-    let argv = std::iter::once(bwrap.to_owned()).chain(given).chain(rest.iter().cloned()).collect();
-    Ok((argv, filters))
+    let mut open = super::filter::files()?;
+    let mut argv = vec![bwrap.to_owned()];
+    for filter in &open {
+        argv.extend(["--add-seccomp-fd".into(), filter.as_raw_fd().to_string().into()]);
+    }
+    let mut rest = rest.iter();
+    while let Some(word) = rest.next() {
+        if word == super::system::COPY {
+            let path = rest.next().ok_or("there is no file to be copied")?;
+            let file = inherited(path).map_err(|error| format!("{}: {error}", path.display()))?;
+            argv.extend(["--file".into(), file.as_raw_fd().to_string().into(), path.clone()]);
+            open.push(file);
+        } else {
+            argv.push(word.clone());
+        }
+        // What comes then is the command's own.
+        if word == "--" {
+            break;
+        }
+    }
+    argv.extend(rest.cloned());
+    Ok((argv, open))
+}
+
+/// A file that whoever we become has open.
+#[cfg(target_os = "linux")]
+fn inherited(path: &OsStr) -> io::Result<std::fs::File> {
+    let file = std::fs::File::open(path)?;
+    rustix::io::fcntl_setfd(&file, rustix::io::FdFlags::empty())?;
+    Ok(file)
 }
 
 #[cfg(not(target_os = "linux"))]

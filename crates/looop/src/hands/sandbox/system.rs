@@ -61,6 +61,10 @@ const OF_ETC: &[&str] = &[
     "python3",
 ];
 
+/// Stands for the option that copies a file which bubblewrap is handed open: a mount for each small file would take most
+/// of the time that the sandbox takes. [`super::enter`] opens it.
+pub(super) const COPY: &str = "--copy";
+
 /// What of `/proc` is the machine's and not a process's. The files are root's, so that root could write them without any
 /// power.
 const OF_THE_MACHINE: [&str; 9] = [
@@ -93,13 +97,17 @@ pub(super) fn words() -> Vec<OsString> {
     }
     for name in OF_ETC {
         let path = format!("/etc/{name}");
-        if Path::new(&path).exists() {
-            words.extend(["--ro-bind", &path, &path].map(Into::into));
+        match std::fs::metadata(&path) {
+            Ok(meta) if meta.is_dir() => words.extend(["--ro-bind", &path, &path].map(Into::into)),
+            Ok(meta) if meta.is_file() => words.extend(["--perms", "0444", COPY, &path].map(Into::into)),
+            Ok(_) | Err(_) => {}
         }
     }
     words.extend(["--dev", "/dev", "--proc", "/proc"].map(Into::into));
-    for path in OF_THE_MACHINE {
-        words.extend(["--ro-bind-try", path, path].map(Into::into));
+    if rustix::process::geteuid().is_root() {
+        for path in OF_THE_MACHINE {
+            words.extend(["--ro-bind-try", path, path].map(Into::into));
+        }
     }
     words
 }

@@ -65,18 +65,19 @@ const WRITABLE: [(&str, &str); 2] = [(outputs::SCRATCH, "scratch"), (outputs::RE
 /// Most bytes in `/tmp` and in the home.
 const TEMP: u64 = 1 << 30;
 const HOME: u64 = 512 << 20;
-/// Folders of a home in which programs keep what they downloaded or built. They are kept for the next command of the same
-/// goal; nothing else of the home is. Nothing is mounted below them: bubblewrap follows a symlink in that place.
-const CACHES: [&str; 9] = [
-    ".cache",
-    ".npm",
-    ".cargo/registry",
-    ".cargo/git",
-    ".gradle/caches",
-    ".m2/repository",
-    ".nuget",
-    ".local/share/pnpm",
-    "go/pkg",
+/// The folder of a home that is kept for the next command of the same goal. Nothing is mounted below it: bubblewrap would
+/// follow a symlink there.
+const CACHE: &str = ".cache";
+/// Other folders of a home in which programs keep what they downloaded or built, and how they are called in the first.
+const CACHES: [(&str, &str); 8] = [
+    (".npm", "npm"),
+    (".cargo/registry", "cargo-registry"),
+    (".cargo/git", "cargo-git"),
+    (".gradle/caches", "gradle"),
+    (".m2/repository", "m2"),
+    (".nuget", "nuget"),
+    (".local/share/pnpm", "pnpm"),
+    ("go/pkg", "go"),
 ];
 /// Most symlinks on the way to a path.
 const MOST_LINKS: usize = 40;
@@ -203,23 +204,37 @@ impl View {
         Ok(())
     }
 
-    /// Puts kept folders where programs look for their caches, unless something else is shown there.
+    /// Puts the kept folder where programs look for their caches, unless something else is shown there.
     fn caches(&mut self, home: &Path, kept: &Path) -> Result<(), String> {
-        for name in CACHES {
-            let (place, folder) = (home.join(name), kept.join(name));
-            let is_in_the_way = |other: &PathBuf| {
-                other != home
-                    && (other.starts_with(&place) || place.starts_with(other))
-                    && other.starts_with(home)
+        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(kept);
+        made.map_err(|error| format!("{} cannot be made: {error}", kept.display()))?;
+        if self.is_taken(home, CACHE) {
+            return Ok(());
+        }
+        self.paths.insert(home.join(CACHE), Sight::Write(kept.to_owned()));
+        for (place, name) in
+            CACHES.iter().filter(|(place, _)| !self.is_taken(home, place)).collect::<Vec<_>>()
+        {
+            match std::fs::DirBuilder::new().mode(0o700).create(kept.join(name)) {
+                Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+                    return Err(format!("{} cannot be made: {error}", kept.join(name).display()));
+                }
+                // What a command has put there instead is its own.
+                Ok(()) | Err(_) => self.links.insert(home.join(place), home.join(CACHE).join(name)),
             };
-            if self.paths.keys().any(is_in_the_way) || self.links.keys().any(is_in_the_way) {
-                continue;
-            }
-            let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-            made.map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
-            self.paths.insert(place, Sight::Write(folder));
         }
         Ok(())
+    }
+
+    /// Whether something is shown at a place in the home, or in it, or it is in something that is.
+    fn is_taken(&self, home: &Path, place: &str) -> bool {
+        let place = home.join(place);
+        let is_in_the_way = |other: &PathBuf| {
+            other != home
+                && (other.starts_with(&place) || place.starts_with(other))
+                && other.starts_with(home)
+        };
+        self.paths.keys().any(is_in_the_way) || self.links.keys().any(is_in_the_way)
     }
 
     /// Hides files that lie in a shown folder, and drops links that lie in one: they are there already.
@@ -358,15 +373,20 @@ mod tests {
         let mut seen = View::default();
         seen.paths.insert(root.clone(), Sight::Private(1));
         seen.paths.insert(home.clone(), Sight::Private(1));
-        for tool in [".cargo/bin", ".cache/agent", "go/bin", ".m2"] {
+        for tool in [".cargo/bin", "go/bin", ".m2"] {
             seen.paths.insert(home.join(tool), Sight::Read(home.join(tool)));
         }
         seen.caches(&home, &kept).unwrap();
-        let is_kept = |name: &str| at(&seen, &home.join(name)) == Some(Sight::Write(kept.join(name)));
-        for name in CACHES {
-            let expected = ![".cache", ".m2/repository"].contains(&name);
-            assert_eq!(is_kept(name), expected, "{name}");
-            assert_eq!(kept.join(name).is_dir(), expected, "{name}");
+        assert_eq!(at(&seen, &home.join(CACHE)), Some(Sight::Write(kept.clone())));
+        for (place, name) in CACHES {
+            let expected = place != ".m2/repository";
+            let leads = seen.links.get(&home.join(place));
+            assert_eq!(leads, expected.then(|| home.join(CACHE).join(name)).as_ref(), "{place}");
+            assert_eq!(kept.join(name).is_dir(), expected, "{place}");
         }
+        seen = View::default();
+        seen.paths.insert(home.join(".cache/agent"), Sight::Write(home.join(".cache/agent")));
+        seen.caches(&home, &kept).unwrap();
+        assert_eq!((seen.paths.len(), seen.links.len()), (1, 0), "nothing is mounted below what is kept");
     }
 }

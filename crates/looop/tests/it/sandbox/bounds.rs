@@ -57,11 +57,12 @@ fn caches_are_kept_by_goal_and_nothing_else_of_the_home() {
     let look = "cat ~/.cache/made ~/made 2>/dev/null; ls -A ~/tools";
     run(
         "g",
-        "echo cache > ~/.cache/made; echo home > ~/made; rmdir ~/.npm; rm -rf ~/tools ~/.cargo; ln -s / ~/.cargo; ls -d ~/tools",
+        "echo cache > ~/.cache/made; echo home > ~/made; rm -rf ~/tools ~/.cargo; ln -s / ~/.cargo; rmdir ~/.cache/npm; ln -s / ~/.cache/npm; \
+         ls -d ~/tools",
     );
     assert_eq!(run("g", look), "cache\nbin\n");
     assert_eq!(run("h", look), "bin\n");
-    let kept = std::fs::read_to_string(ground.profile.data().join("box/home/g/.cache/made")).unwrap();
+    let kept = std::fs::read_to_string(ground.profile.data().join("box/home/g/made")).unwrap();
     assert_eq!(kept, "cache\n");
     let mut names: Vec<_> =
         std::fs::read_dir(ground.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
