@@ -113,6 +113,7 @@ fn finish(mut keeper: Keeper<'_>, reserve: &Reserve, ended: Ended, started_ms: u
         ended_ms: clock::wall_ms().max(started_ms),
         output_bytes: keeper.body.total(),
         left: keeper.brood.left(),
+        inputs: keeper.kernel.typed(),
     };
     // Whoever finds a receipt finds nothing to clear up.
     keeper.brood.close();

@@ -16,6 +16,9 @@ const SPACE: usize = 8 << 10;
 const LONGEST_REASON: usize = 512;
 /// So many numbers of processes that do not die are listed.
 const MOST_LEFT: usize = 200;
+/// So many ids of inputs are listed, the newest, and none that is longer than so many bytes.
+const MOST_INPUTS: usize = 16;
+const LONGEST_INPUT: usize = 64;
 
 /// Real bytes on the disk, so that a full disk cannot lose the receipt.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ impl Reserve {
     pub(super) fn fill(&self, folder: &Folder, mut receipt: Receipt) -> io::Result<()> {
         receipt.left.truncate(MOST_LEFT);
         receipt.ended = shorten(receipt.ended);
+        receipt.inputs.retain(|id| id.len() <= LONGEST_INPUT && !id.contains(char::is_control));
+        receipt.inputs.drain(..receipt.inputs.len().saturating_sub(MOST_INPUTS));
         let text = serde_json::to_vec(&receipt)?;
         self.0.write_all_at(&text, 0)?;
         self.0.set_len(text.len() as u64)?;
@@ -90,12 +95,14 @@ mod tests {
         let reserve = Reserve::take(&folder).unwrap();
         let ended = Ended::Spawn("\u{1}".repeat(10_000));
         let (started_ms, ended_ms, output_bytes) = (u64::MAX, u64::MAX, u64::MAX);
+        let inputs = (0..100).map(|number| format!("\"{number:063}")).chain(["x".repeat(65)]).collect();
         let receipt =
-            Receipt { v: 1, ended, started_ms, ended_ms, output_bytes, left: vec![i32::MIN; 10_000] };
+            Receipt { v: 1, ended, started_ms, ended_ms, output_bytes, left: vec![i32::MIN; 10_000], inputs };
         reserve.fill(&folder, receipt).unwrap();
         let text = folder.read(folder::RECEIPT).unwrap().unwrap();
         assert!(text.len() <= SPACE, "{}", text.len());
         let read: Receipt = serde_json::from_slice(&text).unwrap();
         assert_eq!(read.ended, Ended::Spawn("\u{1}".repeat(LONGEST_REASON)));
+        assert_eq!(read.inputs.last(), Some(&format!("\"{:063}", 99)));
     }
 }

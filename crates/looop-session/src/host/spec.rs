@@ -97,4 +97,7 @@ pub struct Receipt {
     /// Processes it started that could not be ended (another user's, or stuck in the kernel); normally empty.
     #[serde(default)]
     pub left: Vec<i32>,
+    /// The ids of the last inputs that were typed into it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
 }

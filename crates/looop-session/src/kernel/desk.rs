@@ -126,6 +126,10 @@ impl Desk {
         (self.waiting.len(), self.waiting_bytes)
     }
 
+    pub(super) fn typed(&self) -> Vec<String> {
+        self.memory.typed()
+    }
+
     pub(super) fn remembered(&self) -> usize {
         self.memory.len()
     }

@@ -34,6 +34,11 @@ impl Kernel {
         Self { stage, since: now, terminal, timers: Timers::new(deadline), desk }
     }
 
+    /// The ids of the last inputs that were typed, oldest first.
+    pub fn typed(&self) -> Vec<String> {
+        self.desk.typed()
+    }
+
     /// Takes an input and says what must be done.
     #[must_use]
     pub fn step(&mut self, input: Input, now: Duration) -> Vec<Action> {

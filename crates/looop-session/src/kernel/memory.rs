@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::answer::Answer;
+use super::answer::{Answer, Delivery};
 
 /// How many are remembered.
 pub(super) const REMEMBERED: usize = 64;
@@ -32,6 +32,20 @@ impl Memory {
     pub(super) fn recall(&self, id: &str) -> Option<(Kind, Answer)> {
         let (_, kind, answer) = self.results.iter().find(|(known, ..)| known == id)?;
         Some((*kind, answer.repeated()))
+    }
+
+    /// The ids of what was typed, oldest first.
+    pub(super) fn typed(&self) -> Vec<String> {
+        let was_typed = |answer: &Answer| match answer {
+            Answer::Sent { delivery, .. } => match delivery {
+                Delivery::Typed | Delivery::Taken | Delivery::Unseen => true,
+                Delivery::Left | Delivery::NotTyped => false,
+            },
+            Answer::Keyed { .. } => true,
+            Answer::Done | Answer::Refused(_) => false,
+        };
+        let typed = self.results.iter().filter(|(_, _, answer)| was_typed(answer));
+        typed.map(|(id, ..)| id.clone()).collect()
     }
 
     pub(super) fn len(&self) -> usize {

@@ -226,6 +226,7 @@ fn type_answer(reader: &Reader, plan: &Plan, (session, input): (&str, &str), ask
         Err(error) => return Outcome::failed(format!("asks/{ask}.json cannot be read: {error}")),
     };
     let outcome = typed(reader, plan, session, input);
+    looop_session::point("answer.typed");
     if outcome.is_done()
         && let Err(error) = reader.typed(ask, clock::now().wall)
     {
@@ -259,9 +260,20 @@ fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
     });
     match typed {
         Ok(outcome) => outcome,
+        Err(ClientError::Absent) if was_typed(reader, session, input) => {
+            let note = format!("it was typed before {session} ended");
+            Outcome::Done { note: Some(note), shell: None }
+        }
         Err(ClientError::Absent) => Outcome::failed(format!("{session} has ended")),
         Err(error) => Outcome::failed(format!("{session}: {error}")),
     }
+}
+
+/// Whether the receipt of a session says that an input was typed into it: whoever had it typed may have died before that
+/// was noted.
+fn was_typed(reader: &Reader, session: &str, input: &str) -> bool {
+    let standing = host::standing(&folder(reader, session));
+    matches!(standing, Ok(Standing::Ended(receipt)) if receipt.inputs.iter().any(|typed| typed == input))
 }
 
 /// Stops all of a session, or lets it go on. One that has ended meanwhile needs neither.

@@ -152,8 +152,42 @@ fn killed_at_every_point_an_answer_is_typed_once() {
         crashed
     };
     let mut crashes = 0;
-    for point in POINTS {
+    for point in POINTS.iter().chain(["answer.typed"].iter()) {
         crashes += (1..40).take_while(|visit| crash(point, *visit)).count();
     }
-    assert!(crashes > 4, "{crashes}");
+    assert!(crashes > 5, "{crashes}");
+}
+
+/// Takes one line, as an agent that has what it needs, and ends.
+const ENDS: &str = r#""$LOOOP_BIN" ask --prompt "A or B?" & until [ -s "$LOOOP_DATA_DIR/asks/w-1.json" ]; do :; done
+    kill -9 $!; wait $!; echo 'ask killed'; IFS= read -r line; echo "got" >> "$LOOOP_DATA_DIR/../got"; exit 0; : {{prompt_file}}"#;
+
+#[test]
+fn killed_at_every_point_an_answer_starts_no_second_worker() {
+    let crash = |point: &str, visit: u32| {
+        let yard = Yard::new();
+        yard.start("w", ENDS).ok();
+        expect(&yard, "ask killed");
+        yard.run(&["beat"]).ok();
+        yard.run(&["answer", "w-1", "B"]).ok();
+        let mut beat = yard.profile.command(&["beat"]);
+        let status = beat.env("LOOOP_CRASH_AT", format!("{point}:{visit}")).output().unwrap().status;
+        let crashed = status.signal() == Some(9);
+        if yard.read_outside("got") == "got\n" {
+            yard.wait("w~1");
+        }
+        yard.run(&["beat"]);
+        yard.wait("w~1");
+        yard.run(&["beat"]);
+        let started = yard.profile.entries().into_iter();
+        let started = started.filter(|entry| matches!(entry, Entry::WorkerStarted { .. })).count();
+        assert_eq!((started, yard.read_outside("got").as_str()), (1, "got\n"), "{point}:{visit}");
+        assert_eq!(looop_core::check::violations(&yard.profile.lines()), Vec::<String>::new());
+        crashed
+    };
+    let mut crashes = 0;
+    for point in POINTS.iter().chain(["answer.typed"].iter()) {
+        crashes += (1..40).take_while(|visit| crash(point, *visit)).count();
+    }
+    assert!(crashes > 5, "{crashes}");
 }
