@@ -150,6 +150,9 @@ pub enum Why {
         /// The decider of the last one.
         #[serde(default)]
         decider: String,
+        /// The model that it used and that has no price, if that is why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
     },
     /// The providers of all deciders take no calls.
     Limited {
@@ -199,7 +202,14 @@ impl Why {
             }
             Self::DecidesPerHour { cap } => format!("{cap} decides in the last hour, which is the cap"),
             Self::Purse { reason } | Self::NothingReady { reason } => reason.clone(),
-            Self::Unmetered { runs, decider } => {
+            Self::Unmetered { runs, model: Some(model), .. } => {
+                let how = purse::how_to_price(model);
+                format!(
+                    "{runs} decides in a row used a model without a price, so looop cannot keep max_daily_usd; {how} \
+                     (looop beat tries once, looop resume goes on)"
+                )
+            }
+            Self::Unmetered { runs, decider, model: None } => {
                 let name = if decider.is_empty() { "<name>" } else { decider };
                 format!(
                     "{runs} decides in a row reported no cost, so looop cannot keep max_daily_usd; set \

@@ -40,6 +40,8 @@ pub struct Balance {
     pub unreported: Micros,
     /// The runner for which that last happened; empty for a command of a worker's own.
     pub unreported_by: Option<String>,
+    /// The model that was used then and has no price, if that is why.
+    pub unpriced: Option<String>,
     /// Dollars that are reserved for what runs.
     pub reserved: Micros,
     /// Tokens of the day.
@@ -74,9 +76,9 @@ pub fn balance(ledger: &Ledger, now: &Now) -> Balance {
     let is_old = |spent: &&DaySpend| spent.since.as_ref().is_some_and(|since| now.since(since) >= LONGEST);
     let spent = ledger.spend.get(&day).filter(|spent| !is_old(spent)).cloned().unwrap_or_default();
     let ahead = day != now.day();
-    let DaySpend { spent, unreported, unreported_by, tokens, decides, .. } = spent;
+    let DaySpend { spent, unreported, unreported_by, unpriced, tokens, decides, .. } = spent;
     let (spent, reserved) = (spent.saturating_sub(unreported), open(ledger));
-    Balance { day, ahead, spent, unreported, unreported_by, reserved, tokens, decides }
+    Balance { day, ahead, spent, unreported, unreported_by, unpriced, reserved, tokens, decides }
 }
 
 /// The day that spend counts for. Days do not go back: a clock set back, or a journey west, keeps counting on the
@@ -243,8 +245,9 @@ pub fn over_budget(ledger: &Ledger, own: Micros, (goal, budget): (&str, Micros))
     }
     let spent = record.spent.saturating_sub(record.unreported);
     let rest = besides(record.unreported, open);
-    let by = ledger.spend.values().rev().find_map(|day| day.unreported_by.as_deref());
-    let report = by.filter(|_| record.unreported > Micros::ZERO).map(how_to_report);
+    let how = |day: &DaySpend| Some(how_to_report(day.unreported_by.as_deref()?, day.unpriced.as_deref()));
+    let by = ledger.spend.values().rev().find_map(how);
+    let report = by.filter(|_| record.unreported > Micros::ZERO);
     let report = report.map_or_else(String::new, |how| format!("; {how}"));
     Some(format!(
         "{spent} of the {budget} of goal {goal} is spent{rest}, and one more worker may cost {own}{report}"
@@ -263,7 +266,8 @@ fn within(balance: &Balance, limits: &Limits, (own, what): (Micros, &str)) -> Re
     }
     let (spent, rest) = (balance.spent, besides(balance.unreported, balance.reserved));
     let by = balance.unreported_by.as_deref().filter(|_| balance.unreported > Micros::ZERO);
-    let report = by.map_or_else(String::new, |runner| format!("; {}", how_to_report(runner)));
+    let how = |runner| how_to_report(runner, balance.unpriced.as_deref());
+    let report = by.map_or_else(String::new, |runner| format!("; {}", how(runner)));
     let day = balance.day_text();
     Err(format!(
         "{spent} of today's {cap} is spent{rest}, and {what} (max_daily_usd sets the cap{report}){day}"
@@ -282,8 +286,34 @@ fn besides(unreported: Micros, reserved: Micros) -> String {
     text
 }
 
-/// What makes that no report is missing.
-pub fn how_to_report(runner: &str) -> String {
+/// What makes that a model has a price: what to write, with amounts as an example, and where.
+pub fn how_to_price(model: &str) -> String {
+    format!(
+        "add [prices.{}] with input = 1.25 and output = 10, or what a million tokens of it cost in dollars, to config.toml",
+        toml_key(model)
+    )
+}
+
+/// The same as lines of that file.
+pub fn price_lines(model: &str) -> String {
+    format!("[prices.{}]\ninput = 1.25\noutput = 10", toml_key(model))
+}
+
+/// A key as TOML writes it.
+fn toml_key(text: &str) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !text.is_empty() && text.chars().all(is_bare) {
+        return text.to_owned();
+    }
+    // What JSON escapes, TOML escapes in the same way.
+    serde_json::Value::from(text).to_string()
+}
+
+/// What makes that no report is missing: the runner that left none, and the model that it used if that has no price.
+pub fn how_to_report(runner: &str, unpriced: Option<&str>) -> String {
+    if let Some(model) = unpriced {
+        return how_to_price(model);
+    }
     if runner.is_empty() {
         return "a worker reports what it spends with looop cost record before it ends".to_owned();
     }
@@ -308,7 +338,8 @@ fn tokens(balance: &Balance, limits: &Limits) -> Result<(), String> {
 pub fn unmetered(ledger: &Ledger, limits: &Limits) -> Option<Why> {
     let found = ledger.unmetered.as_ref().filter(|found| found.config == Some(limits.config))?;
     let stops = limits.daily_usd.is_some() && found.runs >= UNMETERED;
-    stops.then(|| Why::Unmetered { runs: found.runs, decider: found.decider.clone() })
+    let (decider, model) = (found.decider.clone(), found.model.clone());
+    stops.then_some(Why::Unmetered { runs: found.runs, decider, model })
 }
 
 /// Settles the decide under way: a receipt counts as it is, one that is a lower bound at least as much as was reserved,

@@ -59,6 +59,12 @@ impl Spend {
         }
     }
 
+    /// The model that it used and that has no price, if that is why no report accounts for the dollars.
+    pub fn unpriced(&self) -> Option<&str> {
+        let known = self.source == RESERVED && self.tokens() > 0 && !self.model.is_empty();
+        (known && self.unreported() > Micros::ZERO).then_some(self.model.as_str())
+    }
+
     /// Of the dollars, those that a report accounts for.
     pub fn reported(&self) -> Micros {
         self.micros().saturating_sub(self.unreported())
@@ -70,7 +76,14 @@ impl Spend {
         match (reported > Micros::ZERO, unreported > Micros::ZERO) {
             (false, false) => None,
             (true, false) => Some(format!("spent {reported} ({source})")),
-            (false, true) => Some(format!("reported no cost; {unreported} was reserved and counts")),
+            (false, true) => {
+                let model = self.unpriced();
+                let what = model.map_or_else(
+                    || "reported no cost".to_owned(),
+                    |model| format!("used {model}, which has no price"),
+                );
+                Some(format!("{what}; {unreported} was reserved and counts"))
+            }
             (true, true) => Some(format!(
                 "spent {reported} ({source}); {unreported} more was reserved and not reported, and counts"
             )),

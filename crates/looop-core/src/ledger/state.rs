@@ -378,6 +378,9 @@ pub struct Unmetered {
     /// The decider of the last one.
     #[serde(default)]
     pub decider: String,
+    /// The model that it used and that has no price, if that is why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 /// A decider whose provider takes no calls for a while.
@@ -588,6 +591,9 @@ pub struct DaySpend {
     /// The runner for which dollars were last reserved and not reported; empty for a command of a worker's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unreported_by: Option<String>,
+    /// The model that was used then and has no price, if that is why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unpriced: Option<String>,
     /// Tokens, read and written.
     pub tokens: u64,
     /// Decides.
@@ -605,6 +611,7 @@ struct StoredDay {
     spent: Option<Micros>,
     unreported: Micros,
     unreported_by: Option<String>,
+    unpriced: Option<String>,
     tokens: u64,
     decides: u64,
     since: Option<Stamp>,
@@ -612,9 +619,9 @@ struct StoredDay {
 
 impl From<StoredDay> for DaySpend {
     fn from(stored: StoredDay) -> Self {
-        let StoredDay { usd, spent, unreported, unreported_by, tokens, decides, since } = stored;
+        let StoredDay { usd, spent, unreported, unreported_by, unpriced, tokens, decides, since } = stored;
         let spent = spent.or_else(|| Micros::from_dollars(usd)).unwrap_or_default();
-        Self { spent, unreported, unreported_by, tokens, decides, since }
+        Self { spent, unreported, unreported_by, unpriced, tokens, decides, since }
     }
 }
 

@@ -6,7 +6,7 @@ mod workers;
 use jiff::tz::TimeZone;
 use serde_json::json;
 
-use super::{Fee, balance, decide, open, settle, today};
+use super::{Fee, balance, decide, how_to_price, open, price_lines, settle, today};
 use crate::engine::io::Record;
 use crate::engine::tests::limits;
 use crate::gate::{Limits, Why};
@@ -161,13 +161,13 @@ fn sums_at_the_edge_of_what_a_number_holds_are_refused_and_do_not_wrap() {
 fn three_decides_without_a_receipt_stop_the_next_until_the_configuration_changes() {
     let config = Some(limits().config);
     let ledger = |runs| Ledger {
-        unmetered: Some(Unmetered { runs, config, decider: "claude".to_owned() }),
+        unmetered: Some(Unmetered { runs, config, decider: "claude".to_owned(), model: None }),
         ..Ledger::default()
     };
     let capped = capped(1000, 1);
     assert_eq!(super::unmetered(&ledger(2), &capped), None);
     let why = super::unmetered(&ledger(3), &capped);
-    assert_eq!(why, Some(Why::Unmetered { runs: 3, decider: "claude".to_owned() }));
+    assert_eq!(why, Some(Why::Unmetered { runs: 3, decider: "claude".to_owned(), model: None }));
     let text = why.unwrap().text(&noon());
     assert!(text.contains("runners.claude.cost") && text.contains("looop resume"), "{text}");
     assert_eq!(super::unmetered(&ledger(3), &limits()), None, "no cap");
@@ -384,13 +384,28 @@ fn what_made_no_call_costs_nothing_and_is_no_unmetered_run() {
         until: None,
     };
     let config = Some(limits().config);
-    let mut ledger =
-        Ledger { unmetered: Some(Unmetered { runs: 2, config, decider: String::new() }), ..ledger };
+    let mut ledger = Ledger {
+        unmetered: Some(Unmetered { runs: 2, config, decider: String::new(), model: None }),
+        ..ledger
+    };
     apply(&mut ledger, &noon().stamp(), &failed(settled));
     assert_eq!(
         ledger.unmetered,
-        Some(Unmetered { runs: 2, config, decider: String::new() }),
+        Some(Unmetered { runs: 2, config, decider: String::new(), model: None }),
         "it neither counts nor excuses"
     );
     assert_eq!((balance(&ledger, &noon()).settled(), open(&ledger)), (Micros::ZERO, Micros::ZERO));
+}
+
+#[test]
+fn a_model_without_a_price_is_named_as_it_must_be_written() {
+    let table = [("gpt-5_x", "gpt-5_x"), ("gpt-5.1", "\"gpt-5.1\""), ("a/b \"c\"", "\"a/b \\\"c\\\"\"")];
+    for (model, key) in table {
+        assert!(how_to_price(model).starts_with(&format!("add [prices.{key}] with input = 1.25")), "{model}");
+        assert_eq!(price_lines(model), format!("[prices.{key}]\ninput = 1.25\noutput = 10"));
+    }
+    let model = Some("gpt-5.1".to_owned());
+    let why = Why::Unmetered { runs: 3, decider: "claude".to_owned(), model };
+    let text = why.text(&Now { wall: 0, up: 0, boot: 0, zone: jiff::tz::TimeZone::UTC });
+    assert!(text.contains("add [prices.\"gpt-5.1\"]") && text.contains("looop resume"), "{text}");
 }

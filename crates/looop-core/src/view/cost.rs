@@ -1,6 +1,6 @@
 //! What was spent, summed up: by day, goal, runner, model or worker.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -25,6 +25,8 @@ pub struct Item {
     pub usd: Micros,
     /// Dollars that were reserved and not reported.
     pub unreported: Micros,
+    /// Whether they were not reported because the model has no price.
+    pub unpriced: bool,
     /// Tokens read.
     pub tokens_in: u64,
     /// Tokens written.
@@ -139,6 +141,8 @@ pub struct Report {
     pub total: Sum,
     /// Dollars that are reserved for what runs now.
     pub reserved_usd: f64,
+    /// The models that were used and have no price.
+    pub unpriced: Vec<String>,
 }
 
 /// Collects the spends of a log, append by append.
@@ -185,6 +189,7 @@ fn of_spend(spend: &Spend, goal: Option<String>, worker: Option<String>, decider
         worker,
         usd: spend.reported(),
         unreported: spend.unreported(),
+        unpriced: spend.unpriced().is_some(),
         tokens_in: spend.tokens_in,
         tokens_out: spend.tokens_out,
         tokens_cached: spend.tokens_cached,
@@ -195,7 +200,9 @@ fn of_spend(spend: &Spend, goal: Option<String>, worker: Option<String>, decider
 pub fn report(items: &[Item], since: Option<&str>, by: By) -> Report {
     let mut groups: BTreeMap<String, Sum> = BTreeMap::new();
     let mut total = Sum { name: "total".to_owned(), ..Sum::default() };
+    let mut unpriced = BTreeSet::new();
     for item in items.iter().filter(|item| since.is_none_or(|since| item.day.as_str() >= since)) {
+        unpriced.extend(item.model.clone().filter(|_| item.unpriced));
         let name = by.name(item);
         groups.entry(name.clone()).or_insert_with(|| Sum { name, ..Sum::default() }).add(item);
         total.add(item);
@@ -207,7 +214,8 @@ pub fn report(items: &[Item], since: Option<&str>, by: By) -> Report {
             weight(other).cmp(&weight(one)).then(one.name.cmp(&other.name))
         });
     }
-    Report { v: 1, since: since.map(str::to_owned), by, groups, total, reserved_usd: 0.0 }
+    let (since, unpriced) = (since.map(str::to_owned), unpriced.into_iter().collect());
+    Report { v: 1, since, by, groups, total, reserved_usd: 0.0, unpriced }
 }
 
 /// A bar of so many eighths of a cell.

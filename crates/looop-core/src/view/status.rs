@@ -186,6 +186,8 @@ pub struct SpendView {
     pub unreported_usd: f64,
     /// The runner for which that last happened; empty for a command of a worker's own.
     pub unreported_by: Option<String>,
+    /// The model that was used then and has no price, if that is why.
+    pub unpriced: Option<String>,
     /// The cap, where there is one.
     pub cap_usd: Option<f64>,
     /// Tokens.
@@ -205,6 +207,7 @@ pub fn spend_view(ledger: &Ledger, now: &Now, limits: &Limits) -> SpendView {
         reserved_usd: balance.reserved.dollars(),
         unreported_usd: balance.unreported.dollars(),
         unreported_by: balance.unreported_by,
+        unpriced: balance.unpriced,
         cap_usd: limits.daily_usd.map(Micros::dollars),
         tokens: balance.tokens,
         cap_tokens: limits.daily_tokens,

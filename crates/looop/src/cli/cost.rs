@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand, ValueEnum};
 use looop_core::meter::Micros;
+use looop_core::purse::price_lines;
 use looop_core::view::cost::{By, Report, Sum, bar};
 
 use super::print;
@@ -115,6 +116,13 @@ fn show(report: &Report) {
     rows.push(total);
     print::out(&print::table(&[report.by.word(), "spent", "unreported", "tokens", "times", ""], &rows));
     if report.total.unreported() > Micros::ZERO {
+        if let [model, ..] = report.unpriced.as_slice() {
+            let models = report.unpriced.join(", ");
+            print::out(&format!(
+                "no price is known for {models}. Add to config.toml, with what a million tokens cost in dollars:\n{}",
+                price_lines(model)
+            ));
+        }
         print::out(
             "unreported: reserved for an agent that did not tell what it spent; it counts against the caps. \
              looop help config describes runners.<name>.cost",

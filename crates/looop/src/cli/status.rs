@@ -54,7 +54,8 @@ fn head(status: &View) {
     }
     print::out(&format!("today     {}", today(&status.spend)));
     if let Some(runner) = status.spend.unreported_by.as_ref().filter(|_| status.spend.unreported_usd > 0.0) {
-        print::out(&format!("          {}", looop_core::purse::how_to_report(runner)));
+        let how = looop_core::purse::how_to_report(runner, status.spend.unpriced.as_deref());
+        print::out(&format!("          {how}"));
     }
 }
 

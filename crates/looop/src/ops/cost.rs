@@ -120,6 +120,7 @@ fn older(place: &Place, now: &Now) -> Result<Vec<Item>> {
             worker: named,
             usd: Micros::from_dollars(line.cost_usd)?,
             unreported: Micros::ZERO,
+            unpriced: false,
             tokens_in: 0,
             tokens_out: 0,
             tokens_cached: 0,

@@ -71,7 +71,8 @@ fn stopped(ledger: &Ledger, now: &Now) -> Vec<Step> {
 fn unreported(ledger: &Ledger, now: &Now) -> Option<Step> {
     let balance = balance(ledger, now);
     let by = balance.unreported_by.filter(|_| balance.unreported > Micros::ZERO)?;
-    let text = format!("{} was reserved today and counts; {}", balance.unreported, how_to_report(&by));
+    let how = how_to_report(&by, balance.unpriced.as_deref());
+    let text = format!("{} was reserved today and counts; {how}", balance.unreported);
     Some(step("not reported", text))
 }
 
@@ -202,7 +203,7 @@ fn worker(seen: &see::Seen, worker: &Worker) -> Vec<Step> {
             steps.push(step("reserved", format!("${:.2} until it ends", view.reserved_usd)));
         }
         if view.unreported_usd > 0.0 {
-            let how = how_to_report(record.runner.as_deref().unwrap_or_default());
+            let how = how_to_report(record.runner.as_deref().unwrap_or_default(), None);
             steps.push(step("not reported", format!("${:.2} was reserved; {how}", view.unreported_usd)));
         }
         steps.extend(record.after.as_ref().map(|ask| step("told", format!("your answer to {ask}"))));

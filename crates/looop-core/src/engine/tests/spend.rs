@@ -324,7 +324,7 @@ fn three_decides_without_a_receipt_stop_deciding_until_the_configuration_changes
     world.news();
     assert_eq!(
         (world.decides(), world.why()),
-        (0, Some(Why::Unmetered { runs: 3, decider: "m".to_owned() }))
+        (0, Some(Why::Unmetered { runs: 3, decider: "m".to_owned(), model: None }))
     );
     assert_eq!(crate::notice::needs(world.engine.ledger()).len(), 1, "the person is told");
     world.beat_by_person();

@@ -46,17 +46,18 @@ pub(super) fn settle(ledger: &mut Ledger, at: &Stamp, spend: &Spend, goal: Optio
         (deciding.config, deciding.decider.clone())
     });
     let (config, decider) = deciding.unwrap_or_default();
-    metered(ledger, &spend.source, config, decider);
+    metered(ledger, spend, config, decider);
 }
 
-fn metered(ledger: &mut Ledger, source: &str, config: Option<Digest>, decider: String) {
-    match source {
+fn metered(ledger: &mut Ledger, spend: &Spend, config: Option<Digest>, decider: String) {
+    match spend.source.as_str() {
         // What cost nothing says nothing about whether costs are known.
         FREE | NOT_CHARGED => {}
         RESERVED => {
             let same = ledger.unmetered.as_ref().filter(|found| found.config == config);
             let runs = same.map_or(0, |found| found.runs).saturating_add(1);
-            ledger.unmetered = Some(Unmetered { runs, config, decider });
+            let model = spend.unpriced().map(str::to_owned);
+            ledger.unmetered = Some(Unmetered { runs, config, decider, model });
         }
         _ => ledger.unmetered = None,
     }
@@ -75,6 +76,7 @@ fn add(ledger: &mut Ledger, at: &Stamp, spend: &Spend, goal: Option<&str>) {
     if unreported > Micros::ZERO {
         day.unreported = day.unreported.saturating_add(unreported);
         day.unreported_by = Some(spend.runner.clone());
+        day.unpriced = spend.unpriced().map(str::to_owned);
     }
     while ledger.spend.len() > DAYS {
         ledger.spend.pop_first();

@@ -11,6 +11,7 @@ fn item(day: &str, goal: Option<&str>, worker: Option<&str>, cents: u64) -> Item
         worker: worker.map(str::to_owned),
         usd: Micros::new(cents * 10_000),
         unreported: Micros::ZERO,
+        unpriced: false,
         tokens_in: cents,
         tokens_out: 1,
         tokens_cached: 2,
