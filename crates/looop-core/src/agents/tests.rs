@@ -44,6 +44,15 @@ fn screens_of_the_real_agents() {
     }
 }
 
+/// The words are those of its program; the dialog stands in the middle of the screen, over what is there.
+#[test]
+fn an_update_that_opencode_offers_over_its_composer() {
+    let dialog = "┃\n   Update Available            esc\n   A new release v9.9.9 is available. Would you\n   like to update now?\n   Cancel  Confirm\n┃\n tab agents  ctrl+p commands";
+    let found = halt(Some("opencode"), &lines(dialog), false);
+    assert_eq!(found.map(|halt| halt.what).as_deref(), Some("offers an update"));
+    assert_eq!(halt(Some("opencode"), &lines("┃\n tab agents  ctrl+p commands"), false), None);
+}
+
 #[test]
 fn a_dialog_that_no_table_has_is_known_by_its_menu() {
     let dialogs = SEEN.iter().filter(|(_, _, what)| what.is_some_and(|what| !what.starts_with("waits")));
