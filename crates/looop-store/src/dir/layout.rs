@@ -52,6 +52,7 @@ const GITIGNORE: &str = "\
 /tells/
 /claims/
 /spend/
+/tmp/
 /work/
 /pulse.log*
 /journal.md.*

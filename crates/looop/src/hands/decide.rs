@@ -9,7 +9,7 @@ use looop_session::{Launched, Receipt, Spec, Standing, host};
 use looop_store::{Reader, Stored, Writer, run_folder};
 
 use super::act::{ended, folder, hand_over, stands, waiter};
-use super::{decider, environ, sense};
+use super::{decider, environ, sense, temp};
 use crate::clock;
 use crate::config::Config;
 use crate::failure::{Failure, Result};
@@ -33,7 +33,7 @@ pub(crate) fn start(writer: &Writer, config: &Config, order: &DecideOrder, sende
 fn watch(reader: Reader, (run, session): (RunId, String), sender: Poster) -> Result<mpsc::Sender<Launched>> {
     waiter("decide", move |launched| {
         let record = match ended(&reader, &session, launched.wait()) {
-            Ok(standing) => record(&reader, run, &standing),
+            Ok(standing) => settle(&reader, (run, &session), &standing),
             Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
         };
         post(&sender, Message::Decided(run, Box::new(record)));
@@ -58,6 +58,11 @@ fn launch(writer: &Writer, config: &Config, order: &DecideOrder) -> Result<Launc
     let reserved = format!("{:.6}", order.reserved_usd);
     let mut more = vec![("LOOOP_RUN_ID", run.as_str()), ("LOOOP_SESSION_ID", order.session.as_str())];
     more.extend((order.reserved_usd > 0.0).then_some((decider::RESERVED, reserved.as_str())));
+    let temp = temp::make(writer.root(), &order.session);
+    let temp =
+        temp.map_err(|error| Failure::new(format!("tmp/{} could not be made: {error}", order.session)))?;
+    let temp = temp.map(|folder| folder.to_string_lossy().into_owned());
+    more.extend(temp.as_deref().map(|folder| ("TMPDIR", folder)));
     let env = environ::of_person(writer.root(), config, &more)?;
     let mut argv =
         vec![environ::image().into_os_string(), "_decide".into(), run.into(), order.decider.clone().into()];
@@ -85,16 +90,23 @@ pub(crate) fn adopt(reader: &Reader, run: RunId, session: &str, sender: &Poster)
                 let said = format!("decide {run} of an earlier looop still runs; its decision will be taken");
                 post(&sender, Message::StillRuns(said));
                 match ended(&reader, &session, host::wait(&folder)) {
-                    Ok(standing) => record(&reader, run, &standing),
+                    Ok(standing) => settle(&reader, (run, &session), &standing),
                     Err(failure) => lost(run, format!("its end is not known: {}", failure.error)),
                 }
             }
             Ok(ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_))) => {
-                record(&reader, run, &ended)
+                settle(&reader, (run, &session), &ended)
             }
         };
         post(&sender, Message::Decided(run, Box::new(record)));
     })
+}
+
+/// The record of a decide that has ended, whose temporary files go.
+fn settle(reader: &Reader, (run, session): (RunId, &str), standing: &Standing) -> Record {
+    // What cannot be removed is tried again by upkeep, which says so.
+    drop(temp::remove(reader.root(), session));
+    record(reader, run, standing)
 }
 
 /// The record that a decide left, or one that says why there is none.

@@ -43,6 +43,7 @@ pub(crate) mod seeds;
 pub(crate) mod sense;
 pub(crate) mod settled;
 pub(crate) mod task;
+mod temp;
 pub(crate) mod trial;
 pub(crate) mod upkeep;
 pub(crate) mod usage;

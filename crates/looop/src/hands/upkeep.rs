@@ -9,7 +9,7 @@ use looop_session::{Standing, host};
 use looop_store::{CutRun, RunBounds, Writer};
 
 use super::brakes::Brakes;
-use super::worker;
+use super::{temp, worker};
 use crate::clock;
 use crate::config::Config;
 
@@ -39,6 +39,7 @@ pub(crate) fn sweep(
         Err(error) => said.push(unreadable(error)),
     }
     said.extend(worker::sweep(writer).err().map(unreadable));
+    said.extend(temp::sweep(writer.root(), brakes));
     said
 }
 

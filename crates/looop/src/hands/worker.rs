@@ -15,7 +15,7 @@ use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
 use super::task::{self, Task};
-use super::{adapt, contract, environ, sense, settled, workplace, worktree};
+use super::{adapt, contract, environ, sense, settled, temp, workplace, worktree};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -152,14 +152,26 @@ fn env(
         }
         Rights::Person | Rights::Confined(_) => environ::of_person(reader.root(), config, &more)?,
     };
-    if let Some(confined) = confined {
-        confined.adapt(reader, config, &mut env)?;
+    match confined {
+        Some(confined) => confined.adapt(reader, config, &mut env)?,
+        None => own_temp(reader, session, &mut env)?,
     }
     // Of the terminal that looop was called in; the worker has one of its own.
     env.retain(|(name, _)| {
         !matches!(name.as_str(), "LINES" | "COLUMNS" | "LOOOP_RUN_ID" | "LOOOP_DECISION_FILE")
     });
     Ok(env)
+}
+
+/// A folder for temporary files that goes with the worker. Confined ones have one already.
+fn own_temp(reader: &Reader, session: &str, env: &mut Vec<(String, String)>) -> Result<()> {
+    let made = temp::make(reader.root(), session);
+    let made = made.map_err(|error| Failure::new(format!("tmp/{session} could not be made: {error}")))?;
+    if let Some(folder) = made {
+        env.retain(|(name, _)| name != "TMPDIR");
+        env.push(("TMPDIR".to_owned(), folder.to_string_lossy().into_owned()));
+    }
+    Ok(())
 }
 
 fn spec(
@@ -272,6 +284,7 @@ fn clear(reader: &Reader, session: &str) -> Result<()> {
     let failed = |error: io::Error| Failure::new(format!("session {session} could not be removed: {error}"));
     present(std::fs::rename(root.join(session), &gone)).map_err(failed)?;
     looop_session::forget(&root, session).map_err(failed)?;
+    temp::remove(reader.root(), session).map_err(failed)?;
     present(std::fs::remove_dir_all(&gone)).map_err(failed)
 }
 

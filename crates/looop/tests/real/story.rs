@@ -239,9 +239,7 @@ impl Story {
         let home = names(&profile.outside().join("home"));
         assert_eq!(home.into_iter().filter(|name| !is_known(name)).collect::<Vec<_>>(), Vec::<String>::new());
         let mut left = left_in_tmp(&[profile.outside(), self.model.folder()]);
-        left.retain(|path| {
-            !self.row.tmp.iter().chain(own.tmp).any(|name| path.starts_with(&format!("/tmp/{name}")))
-        });
+        left.retain(|path| !own.tmp.iter().any(|name| path.starts_with(&format!("/tmp/{name}"))));
         assert_eq!(left, Vec::<String>::new());
         let asked = self.gate.asked();
         let other =

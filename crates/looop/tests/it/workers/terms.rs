@@ -193,3 +193,24 @@ fn a_worker_gets_a_worktree_of_the_repository_that_it_is_given_or_a_folder_of_it
     started(yard, &above, &["--repo", "nowhere"]).fails(1, "is not a folder");
     assert_eq!((repo.trees(), repo.branches()), (trees, branches), "what is refused leaves nothing");
 }
+
+#[test]
+fn a_worker_has_a_folder_for_temporary_files_that_goes_after_its_end() {
+    let yard = Yard::new();
+    let (here, gate, command) = yard.gated();
+    yard.start(
+        "w",
+        &format!("echo \"$TMPDIR\" > '{}'; echo x > \"$TMPDIR/left\"; {command}", yard.outside("seen")),
+    )
+    .ok();
+    assert_eq!(here.hear(), "there\n");
+    let folder = yard.profile.data().join("tmp/w~1");
+    assert_eq!(Path::new(yard.read_outside("seen").trim()), folder);
+    // What a worker that lives uses stays, whatever else is done.
+    yard.run(&["run", "true"]).ok();
+    assert!(folder.join("left").exists());
+    gate.say("");
+    yard.wait("w~1");
+    yard.run(&["run", "true"]).ok();
+    assert!(!folder.exists());
+}

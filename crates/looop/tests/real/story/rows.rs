@@ -36,17 +36,14 @@ pub(super) struct Row {
     pub(super) own: Own,
     /// How what it leaves in the home is called.
     pub(super) home: &'static [&'static str],
-    /// How what it leaves in `/tmp` is called.
-    pub(super) tmp: &'static [&'static str],
 }
 
 pub(super) const CLAUDE: Row = Row {
     agent: claude,
     patience: "timeout=1500",
     settings: None,
-    own: Own { files: claude_used, ready: "(shift+tab to cycle)", ..PLAIN },
+    own: Own { files: claude_used, ready: "(shift+tab to cycle)", tmp: &["cc-socks", "claude-"], ..PLAIN },
     home: &[".claude", ".claude.json", ".local"],
-    tmp: &["cc-socks", "claude-"],
 };
 
 pub(super) const CODEX: Row = Row {
@@ -60,7 +57,6 @@ pub(super) const CODEX: Row = Row {
         ..PLAIN
     },
     home: &[".codex"],
-    tmp: &[],
 };
 
 pub(super) const OPENCODE: Row = Row {
@@ -71,21 +67,24 @@ pub(super) const OPENCODE: Row = Row {
         ready: "Ask anything",
         habits: &["registry.npmjs.org", "api.github.com"],
         home: &[".npm"],
-        tmp: &["node-compile-cache"],
+        // Libraries of its own that it unpacks at each start.
+        tmp: &[".", "opencode", "node-compile-cache"],
         ..PLAIN
     },
     home: &[".cache", ".config", ".local"],
-    // Libraries of its own that it unpacks at each start.
-    tmp: &[".", "opencode"],
 };
 
 pub(super) const PI: Row = Row {
     agent: pi,
     patience: "timeout=2",
     settings: None,
-    own: Own { args: &["Good morning"], ready: "I heard: Good morning", ..PLAIN },
+    own: Own {
+        args: &["Good morning"],
+        ready: "I heard: Good morning",
+        tmp: &["node-compile-cache"],
+        ..PLAIN
+    },
     home: &[".pi"],
-    tmp: &["node-compile-cache"],
 };
 
 pub(super) const GEMINI: Row = Row {
@@ -93,9 +92,14 @@ pub(super) const GEMINI: Row = Row {
     patience: "",
     settings: Some((".gemini/settings.json", r#"{"tools":{"shell":{"inactivityTimeout":2}}}"#)),
     // To gemini an Enter that comes within 30 ms of a letter is a part of the text. A key that types nothing ends that time.
-    own: Own { args: &["--skip-trust"], ready: "Type your message", between: "\u{1b}[F", ..PLAIN },
+    own: Own {
+        args: &["--skip-trust"],
+        ready: "Type your message",
+        between: "\u{1b}[F",
+        tmp: &["gemini-shell-", "node-compile-cache"],
+        ..PLAIN
+    },
     home: &[".gemini"],
-    tmp: &["gemini-shell-", "node-compile-cache"],
 };
 
 /// What claude has written into the home of somebody who uses it there.
