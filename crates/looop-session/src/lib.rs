@@ -38,7 +38,7 @@ mod transcript;
 mod tree;
 mod watched;
 
-pub use batch::{Batch, BatchError, Done, Job, Keep, News, Order, Stopper};
+pub use batch::{Batch, BatchError, Done, Job, Keep, News, Next, Order, Output, Stopper};
 pub use client::{Client, ClientError};
 pub use detach::{Detached, detach};
 pub use ended::Ended;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -14,6 +14,7 @@ use tempfile::TempDir;
 pub struct Model {
     server: Child,
     input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
     folder: TempDir,
     port: u16,
 }
@@ -26,15 +27,24 @@ impl Model {
         command.arg(script).arg(folder.path()).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut server = command.spawn().expect("python3 runs");
         let mut port = String::new();
-        let output = server.stdout.take().expect("a pipe");
-        BufReader::new(output).read_line(&mut port).expect("a port");
+        let mut output = BufReader::new(server.stdout.take().expect("a pipe"));
+        output.read_line(&mut port).expect("a port");
         let input = server.stdin.take();
-        Self { server, input, folder, port: port.trim().parse().expect("a number") }
+        Self { server, input, output, folder, port: port.trim().parse().expect("a number") }
     }
 
     /// Where it listens, in this scenario: `http://127.0.0.1:<port>/s/<scenario>`.
     pub fn url(&self, scenario: &str) -> String {
         format!("http://127.0.0.1:{}/s/{scenario}", self.port)
+    }
+
+    /// From now on those who ask in the scenario `now` are in this one. In `offline` nobody listens.
+    pub fn set_now(&mut self, scenario: &str) {
+        let input = self.input.as_mut().expect("a pipe");
+        writeln!(input, "now {scenario}").expect("it listens");
+        let mut said = String::new();
+        self.output.read_line(&mut said).expect("it answers");
+        assert_eq!(said.trim_end(), scenario);
     }
 
     /// Where it writes down what it was asked.

@@ -46,7 +46,7 @@ impl Withdrawal {
 pub enum FailureKind {
     /// The decider could not be run, or ended with an error.
     Runner,
-    /// It passed its deadline.
+    /// It passed its deadline, or printed nothing for too long.
     Timeout,
     /// It left no decision.
     NoDecision,
@@ -58,4 +58,6 @@ pub enum FailureKind {
     Budget,
     /// The provider said "not now": a limit of its own was reached.
     Limited,
+    /// The provider could not be reached.
+    Unreached,
 }

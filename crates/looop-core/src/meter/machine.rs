@@ -14,6 +14,8 @@ use super::prices::Prices;
 use super::refused::Refused;
 use super::sift;
 use super::spec::{Cost, LineCost, Mode, Spec};
+use super::trouble::{Trouble, Troubles};
+use super::unreached;
 use super::usage::{Metered, Source, Usage};
 use crate::intake::stream::{Format, Story, text};
 use crate::time::Now;
@@ -33,6 +35,7 @@ pub struct Meter {
     /// How the run goes, for its error.
     story: Story,
     refused: Refused,
+    troubles: Troubles,
     /// When the agent's limit ends by its own account, in milliseconds since the Unix epoch.
     resets: Option<i64>,
     /// The last line that speaks of a limit and is no event of a known format.
@@ -54,8 +57,8 @@ impl Meter {
     /// A meter that has seen nothing.
     pub fn new(spec: Spec, prices: Prices) -> Self {
         let reader = spec.format.map_or(Reader::Unknown, Reader::of);
-        let (story, refused) = (Story::default(), Refused::default());
-        Self { spec, prices, reader, stated: None, story, refused, resets: None, said: None }
+        let (story, refused, troubles) = (Story::default(), Refused::default(), Troubles::default());
+        Self { spec, prices, reader, stated: None, story, refused, troubles, resets: None, said: None }
     }
 
     /// Takes in one line, with or without its line break.
@@ -91,10 +94,19 @@ impl Meter {
             Reader::Gemini(gemini) => gemini.tell(kind, event, model, prices),
         }
         self.refused.tell(format, kind, event);
+        self.troubles.tell(format, kind, event);
         self.resets = limit::stated_reset(kind, event).or(self.resets);
         format.tell(&mut self.story, event);
         // What the agent says is not the meter's, and may be long.
         self.story.message = None;
+    }
+
+    /// Takes in one line of standard error, with or without its line break.
+    pub fn error_line(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(&line[..line.len().min(sift::TEXT)]);
+        if let Some(said) = self.troubles.tell_error(self.reader.format(), line.trim_end()) {
+            self.refused.tell_error(&said);
+        }
     }
 
     fn plain(&mut self, line: &[u8]) {
@@ -149,6 +161,22 @@ impl Meter {
             Reader::Pi(pi) => pi.unstated(),
             Reader::Unknown | Reader::Claude(_) | Reader::Codex(_) | Reader::Gemini(_) => 0,
         }
+    }
+
+    /// What has been in the way of an answer since the last one.
+    pub fn trouble(&self, now: &Now) -> Option<Trouble> {
+        self.troubles.now(now)
+    }
+
+    /// Whether the agent asks again and again where no answer can come.
+    pub fn is_endless(&self) -> bool {
+        self.troubles.is_endless()
+    }
+
+    /// Whether the error that the stream ends in says that nobody could be reached. Ask it of runs that failed.
+    pub fn is_unreached(&self) -> bool {
+        let error = self.reader.format().and_then(|_| self.story.clone().end().error);
+        error.is_some_and(|error| unreached::is_offline(&error))
     }
 
     /// The limit that stopped the run: by the error that its stream ends in or, where the stream is plain text, by the

@@ -31,6 +31,7 @@ mod talk;
 #[cfg(test)]
 mod tests;
 mod tokens;
+mod trouble;
 mod unreached;
 mod usage;
 
@@ -41,4 +42,6 @@ pub use machine::Meter;
 pub use micros::Micros;
 pub use prices::{PRICES_AS_OF, Price, Prices};
 pub use spec::{Cost, LineCost, Mode, Spec};
+pub use trouble::Trouble;
+pub use unreached::says_so as reached_no_model;
 pub use usage::{Metered, Source, Usage};

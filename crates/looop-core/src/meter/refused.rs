@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::{limit, unreached};
+use super::{limit, trouble, unreached};
 use crate::intake::stream::{Format, text};
 
 /// What the events of a run say of it so far.
@@ -26,6 +26,14 @@ impl Refused {
     /// Whether an event shows that a request may have been made.
     pub(super) fn may_have_asked(self) -> bool {
         self.asked
+    }
+
+    /// Takes in what an agent says on standard error of a call that it makes again.
+    pub(super) fn tell_error(&mut self, said: &str) {
+        let refused = is_refusal(said) || trouble::is_refused_call(said);
+        self.asked = true;
+        self.any |= refused;
+        self.doubt |= !refused;
     }
 
     pub(super) fn tell(&mut self, format: Format, kind: &str, event: &Value) {

@@ -40,9 +40,15 @@ const UNSIGNED: &[&str] = &[
     "please run /login",
 ];
 
+/// Whether an error says that nobody could be reached. Ask it of errors.
+pub(super) fn is_offline(error: &str) -> bool {
+    let error = error.to_lowercase();
+    UNREACHED.iter().any(|words| error.contains(words))
+}
+
 /// Whether an error says that its request reached no model. Ask it of errors: what an agent writes of its own accord may
 /// say so too.
-pub(super) fn says_so(error: &str) -> bool {
+pub fn says_so(error: &str) -> bool {
     let error = error.to_lowercase();
     UNREACHED.iter().chain(UNSIGNED).any(|words| error.contains(words))
 }

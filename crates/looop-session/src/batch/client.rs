@@ -6,9 +6,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::time::Timespec;
 
 use super::wire::{self, Message, Request};
-use super::{Done, Order};
+use super::{Done, Order, Output};
 use crate::mark;
 use crate::tree::Marked;
 
@@ -43,9 +48,20 @@ pub struct Batch {
 #[derive(Debug)]
 pub enum News {
     /// It printed this.
-    Piece(Vec<u8>),
+    Piece(Output, Vec<u8>),
     /// It is over.
     Done(Done),
+}
+
+/// What comes next in a pass.
+#[derive(Debug)]
+pub enum Next {
+    /// News of the job with this index.
+    News(usize, News),
+    /// Nothing within the time.
+    Nothing,
+    /// The pass is over; these processes could not be ended.
+    Over(Vec<i32>),
 }
 
 /// Ends a pass early, from any thread.
@@ -100,24 +116,51 @@ impl Batch {
     pub fn finish(self, on_done: &mut dyn FnMut(usize, Done)) -> Result<Vec<i32>, BatchError> {
         self.follow(&mut |index, news| match news {
             News::Done(done) => on_done(index, done),
-            News::Piece(_) => {}
+            News::Piece(..) => {}
         })
     }
 
     /// Blocks until the pass is over, and tells also what jobs that stream print, as it comes.
     pub fn follow(mut self, on_news: &mut dyn FnMut(usize, News)) -> Result<Vec<i32>, BatchError> {
         loop {
-            match wire::read(&mut self.results) {
-                Ok(Some(Message::Job(index, done))) => on_news(index, News::Done(done)),
-                Ok(Some(Message::Piece(index, piece))) => on_news(index, News::Piece(piece)),
-                Ok(Some(Message::Over(left))) => {
-                    self.over = true;
-                    return Ok(left);
-                }
-                Ok(None) => return Err(BatchError::Died),
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Err(BatchError::Died),
-                Err(error) => return Err(BatchError::Answer(error)),
+            match self.next(None)? {
+                Next::News(index, news) => on_news(index, news),
+                Next::Over(left) => return Ok(left),
+                Next::Nothing => {}
             }
+        }
+    }
+
+    /// What comes next, or nothing where nothing came for so long.
+    pub fn next(&mut self, within: Option<Duration>) -> Result<Next, BatchError> {
+        if self.results.buffer().is_empty() && !self.comes(within).map_err(BatchError::Answer)? {
+            return Ok(Next::Nothing);
+        }
+        match wire::read(&mut self.results) {
+            Ok(Some(Message::Job(index, done))) => Ok(Next::News(index, News::Done(done))),
+            Ok(Some(Message::Piece(index, output, piece))) => {
+                Ok(Next::News(index, News::Piece(output, piece)))
+            }
+            Ok(Some(Message::Over(left))) => {
+                self.over = true;
+                Ok(Next::Over(left))
+            }
+            Ok(None) => Err(BatchError::Died),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(BatchError::Died),
+            Err(error) => Err(BatchError::Answer(error)),
+        }
+    }
+
+    /// Waits until there is something to read; says whether there is.
+    fn comes(&self, within: Option<Duration>) -> io::Result<bool> {
+        // A length that the kernel cannot express never passes.
+        let within = within.and_then(|length| Timespec::try_from(length).ok());
+        let mut fds = [PollFd::new(self, PollFlags::IN)];
+        match poll(&mut fds, within.as_ref()) {
+            Ok(count) => Ok(count > 0),
+            // Whoever asked for less time looks at the clock again.
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 }

@@ -19,6 +19,17 @@ pub enum Keep {
     Tail,
 }
 
+/// One of the two outputs of a job.
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[serde(rename_all = "snake_case")]
+pub enum Output {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
 /// One short child.
 #[derive(Serialize, Deserialize, Clone, PartialEq, Eq, Debug, Default)]
 pub struct Job {
@@ -41,7 +52,7 @@ pub struct Job {
     pub stderr_cap: Option<u64>,
     /// Which part of both is kept.
     pub keep: Keep,
-    /// Whether its standard output is also told as it comes.
+    /// Whether both of its outputs are also told as they come.
     #[serde(default)]
     pub stream: bool,
     /// Whether nothing that it starts is spared, whatever its name.

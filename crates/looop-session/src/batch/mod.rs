@@ -11,6 +11,6 @@ mod running;
 mod sweep;
 mod wire;
 
-pub use client::{Batch, BatchError, News, Stopper};
-pub use job::{Done, Job, Keep, Order};
+pub use client::{Batch, BatchError, News, Next, Stopper};
+pub use job::{Done, Job, Keep, Order, Output};
 pub use pass::{ServeError, serve};

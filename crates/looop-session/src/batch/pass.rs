@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use super::running::Running;
 use super::sweep::{Scope, Sight, Sweep};
 use super::wire::{self, Request};
-use super::{Done, Order};
+use super::{Done, Order, Output};
 use crate::clock::{self, Alarm};
 use crate::reaper::{self, Bell, Reaped};
 use crate::tree::{Ending, Pressed};
@@ -193,9 +193,9 @@ impl<'a> Pass<'a> {
         // The places of streams hold until a job is taken out, so they come first.
         for news in &ready {
             if let Ready::Stream(at, stream) = news {
-                let (index, piece) =
-                    (self.running[*at].index, self.running[*at].read(*stream, &mut self.scratch)?);
-                self.tell(index, &piece)?;
+                let job = &mut self.running[*at];
+                let (index, (output, piece)) = (job.index, job.read(*stream, &mut self.scratch)?);
+                self.tell(index, output, &piece)?;
             }
         }
         let child = ready.contains(&Ready::Child) && self.children.take();
@@ -295,9 +295,11 @@ impl<'a> Pass<'a> {
                     let pid = pid.as_raw_pid();
                     if let Some(at) = self.running.iter().position(|job| job.pid == pid) {
                         let mut job = self.running.swap_remove(at);
-                        let (piece, held) = job.drain(&mut self.scratch)?;
+                        let (pieces, held) = job.drain(&mut self.scratch)?;
                         self.sweep.ended(pid, held, now);
-                        self.tell(job.index, &piece)?;
+                        for (output, piece) in &pieces {
+                            self.tell(job.index, *output, piece)?;
+                        }
                         self.report(job.index, &job.finish(status, now))?;
                     }
                     continue;
@@ -308,11 +310,11 @@ impl<'a> Pass<'a> {
     }
 
     /// Tells what a job printed.
-    fn tell(&mut self, index: usize, piece: &[u8]) -> io::Result<()> {
+    fn tell(&mut self, index: usize, output: Output, piece: &[u8]) -> io::Result<()> {
         if self.deaf || piece.is_empty() {
             return Ok(());
         }
-        wire::put_piece(&mut self.outbox, index, piece)
+        wire::put_piece(&mut self.outbox, index, output, piece)
     }
 
     fn report(&mut self, index: usize, done: &Done) -> io::Result<()> {

@@ -11,9 +11,15 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, WaitStatus};
 use rustix::time::Timespec;
 
-use super::{Done, Job, Keep};
+use super::{Done, Job, Keep, Output};
 use crate::Ended;
 use crate::spawn::Plan;
+
+/// The outputs of a job, in the order of its streams.
+const OUTPUTS: [Output; 2] = [Output::Stdout, Output::Stderr];
+
+/// What is to be told of both outputs.
+type Pieces = [(Output, Vec<u8>); 2];
 
 /// One of its two outputs: the head or the tail is kept, the rest is counted.
 #[derive(Debug)]
@@ -62,6 +68,11 @@ impl Stream {
                 }
             }
         }
+    }
+
+    /// What came since it was last told.
+    fn take_fresh(&mut self) -> Vec<u8> {
+        self.fresh.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Drops what is before the tail.
@@ -138,7 +149,7 @@ impl Running {
             verdict: None,
             streams: [
                 Stream::new(stdout, job.stdout_cap, job.keep, job.stream),
-                Stream::new(stderr, job.stderr_cap, job.keep, false),
+                Stream::new(stderr, job.stderr_cap, job.keep, job.stream),
             ],
             _child: child,
         })
@@ -152,17 +163,18 @@ impl Running {
     }
 
     /// Reads from a stream that poll said is readable. Gives what is to be told of it.
-    pub(super) fn read(&mut self, stream: usize, scratch: &mut [u8]) -> io::Result<Vec<u8>> {
+    pub(super) fn read(&mut self, stream: usize, scratch: &mut [u8]) -> io::Result<(Output, Vec<u8>)> {
         self.streams[stream].read(scratch)?;
-        Ok(self.streams[stream].fresh.as_mut().map(std::mem::take).unwrap_or_default())
+        Ok((OUTPUTS[stream], self.streams[stream].take_fresh()))
     }
 
     /// Its process has ended: takes what is left in its pipes. Gives what is to be told of it, and whether somebody
     /// still holds one of them.
-    pub(super) fn drain(&mut self, scratch: &mut [u8]) -> io::Result<(Vec<u8>, bool)> {
+    pub(super) fn drain(&mut self, scratch: &mut [u8]) -> io::Result<(Pieces, bool)> {
         let [out, err] = &mut self.streams;
         let held = [out.drain(scratch)?, err.drain(scratch)?];
-        Ok((out.fresh.as_mut().map(std::mem::take).unwrap_or_default(), held.contains(&true)))
+        let fresh = [(Output::Stdout, out.take_fresh()), (Output::Stderr, err.take_fresh())];
+        Ok((fresh, held.contains(&true)))
     }
 
     /// Its result.

@@ -1,15 +1,15 @@
 //! The words between a batch and whoever ordered it.
 //!
 //! In: one line of JSON, the request. Out: one line of JSON for each job, followed by the kept bytes of its standard
-//! output and standard error; before it, for a job that streams, a line for each piece of its standard output, followed
-//! by the piece; at last one line that says the pass is over. Each line says its version.
+//! output and standard error; before it, for a job that streams, a line for each piece of one of its outputs, followed by
+//! the piece; at last one line that says the pass is over. Each line says its version.
 
 use std::io::{self, BufRead, Read};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Done, Order};
+use super::{Done, Order, Output};
 use crate::Ended;
 
 /// The version of both directions.
@@ -40,7 +40,12 @@ pub(super) enum News {
     /// A job is done; its kept bytes follow.
     Job(JobHead),
     /// A job printed something; the bytes follow.
-    Piece { index: usize, bytes: u64 },
+    Piece {
+        index: usize,
+        #[serde(default)]
+        output: Output,
+        bytes: u64,
+    },
     /// The pass is over, nothing below lives, except these.
     Over { left: Vec<i32> },
 }
@@ -61,7 +66,7 @@ pub(super) struct JobHead {
 #[derive(Debug)]
 pub(super) enum Message {
     Job(usize, Done),
-    Piece(usize, Vec<u8>),
+    Piece(usize, Output, Vec<u8>),
     Over(Vec<i32>),
 }
 
@@ -83,8 +88,8 @@ pub(super) fn put_done(out: &mut Vec<u8>, index: usize, done: &Done) -> io::Resu
 }
 
 /// Appends a piece of a job's output to `out`.
-pub(super) fn put_piece(out: &mut Vec<u8>, index: usize, piece: &[u8]) -> io::Result<()> {
-    put_head(out, News::Piece { index, bytes: piece.len() as u64 })?;
+pub(super) fn put_piece(out: &mut Vec<u8>, index: usize, output: Output, piece: &[u8]) -> io::Result<()> {
+    put_head(out, News::Piece { index, output, bytes: piece.len() as u64 })?;
     out.extend_from_slice(piece);
     Ok(())
 }
@@ -107,7 +112,9 @@ pub(super) fn read(from: &mut impl BufRead) -> io::Result<Option<Message>> {
     check(head.v)?;
     let head = match head.news {
         News::Over { left } => return Ok(Some(Message::Over(left))),
-        News::Piece { index, bytes } => return Ok(Some(Message::Piece(index, read_bytes(from, bytes)?))),
+        News::Piece { index, output, bytes } => {
+            return Ok(Some(Message::Piece(index, output, read_bytes(from, bytes)?)));
+        }
         News::Job(head) => head,
     };
     let stdout = read_bytes(from, head.stdout)?;
@@ -158,11 +165,12 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mut out = Vec::new();
-        put_piece(&mut out, 4, b"{\xff\n").unwrap();
+        put_piece(&mut out, 4, Output::Stderr, b"{\xff\n").unwrap();
         put_done(&mut out, 4, &done()).unwrap();
         put_over(&mut out, vec![7]).unwrap();
         let mut from = &out[..];
-        assert!(matches!(read(&mut from).unwrap(), Some(Message::Piece(4, piece)) if piece == b"{\xff\n"));
+        let piece = read(&mut from).unwrap();
+        assert!(matches!(piece, Some(Message::Piece(4, Output::Stderr, piece)) if piece == b"{\xff\n"));
         assert!(matches!(read(&mut from).unwrap(), Some(Message::Job(4, read)) if read == done()));
         assert!(matches!(read(&mut from).unwrap(), Some(Message::Over(left)) if left == [7]));
         assert!(read(&mut from).unwrap().is_none());

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 use crate::support::{Ground, Stranger, await_death, image, run_all};
-use looop_session::{Batch, Done, Ended, Job, Keep, News, Order};
+use looop_session::{Batch, Done, Ended, Job, Keep, News, Next, Order, Output};
 
 fn one(job: Job) -> looop_session::Done {
     run_all(&Order::new(vec![job], 1)).remove(0)
@@ -120,11 +120,12 @@ fn follow(job: Job, on_piece: &mut dyn FnMut(&[u8], &looop_session::Stopper)) ->
     let batch = Batch::start(&image(), &["_batch"], &Order::new(vec![job], 1)).unwrap();
     let stopper = batch.stopper();
     let left = batch.follow(&mut |index, news| match news {
-        News::Piece(piece) => {
+        News::Piece(Output::Stdout, piece) => {
             assert_eq!((index, result.is_none()), (0, true));
             told.extend_from_slice(&piece);
             on_piece(&piece, &stopper);
         }
+        News::Piece(Output::Stderr, _) => {}
         News::Done(done) => result = Some(done),
     });
     assert_eq!(left.unwrap(), Vec::<i32>::new());
@@ -146,6 +147,34 @@ fn what_a_job_prints_is_told_while_it_runs() {
     });
     assert_eq!((told.as_slice(), done.stdout.as_slice()), (&b"one\ntwo\n"[..], &b"one\ntwo\n"[..]));
     assert_eq!((done.ended, done.stderr), (Ended::Exited(0), b"no\n".to_vec()));
+}
+
+/// What is printed to standard error is told too, and whoever waits for it need not wait for ever.
+#[test]
+fn standard_error_is_told_while_the_job_runs_and_silence_can_be_noticed() {
+    let ground = Ground::new();
+    ground.fifo("go");
+    let job = Job { stream: true, ..ground.job("echo trouble >&2; read -r word < go; echo \"$word\"") };
+    let mut batch = Batch::start(&image(), &["_batch"], &Order::new(vec![job], 1)).unwrap();
+    let mut told = Vec::new();
+    loop {
+        let wait = if told.is_empty() { None } else { Some(Duration::from_millis(1)) };
+        match batch.next(wait).unwrap() {
+            Next::News(0, News::Piece(Output::Stderr, piece)) => told.extend(piece),
+            // It prints nothing more before somebody writes to it.
+            Next::Nothing if !told.is_empty() => break,
+            other @ (Next::News(..) | Next::Nothing | Next::Over(_)) => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(told, b"trouble\n");
+    fs::write(ground.at("go"), "word\n").unwrap();
+    let mut printed = Vec::new();
+    let left = batch.follow(&mut |_, news| {
+        if let News::Piece(Output::Stdout, piece) = news {
+            printed.extend(piece);
+        }
+    });
+    assert_eq!((printed.as_slice(), left.unwrap()), (&b"word\n"[..], Vec::new()));
 }
 
 #[test]

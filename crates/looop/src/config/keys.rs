@@ -94,6 +94,12 @@ pub const KEYS: &[KeyDoc] = &[
     in_runner("runners.<name>.retry_sleep", "3s", "wait before running it again", |r, v| {
         put(&mut r.retry_sleep, v.duration(Duration::ZERO))
     }),
+    in_runner(
+        "runners.<name>.silence",
+        "300s",
+        "a decision is ended after printing nothing for so long; 0 = off",
+        |r, v| put(&mut r.silence, v.duration_or_off(SECOND)),
+    ),
     in_runner("runners.<name>.sandbox", "false", "confine its workers", |r, v| put(&mut r.sandbox, v.flag())),
     in_runner("runners.<name>.write", "[]", "folders its confined workers may write", |r, v| {
         put(&mut r.write, v.texts().map(|list| list.into_iter().map(Into::into).collect()))

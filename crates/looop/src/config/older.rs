@@ -7,7 +7,7 @@
 //! it writes now.
 
 use super::{
-    preset::renewed,
+    preset::{renewed, renewed_tick},
     template::{placeholders, replace_plain, takes_message},
     tree::{Field, Format, Item, Node},
     warning::Warning,
@@ -60,6 +60,11 @@ pub(super) fn modernise(fields: &mut Vec<Field>, format: Format) -> Vec<Warning>
             {
                 *command = rest.to_owned();
                 warnings.push(Warning::FormatterCut { key: format!("runners.{name}.tick") });
+            }
+            if let Item::Text(command) = &mut field.value.item
+                && let Some(present) = renewed_tick(command)
+            {
+                present.clone_into(command);
             }
         }
     }

@@ -15,7 +15,9 @@ pub struct RunnerPreset {
     /// A worker in a terminal that nobody watches: it starts without a dialog, also in a new home and in a new folder,
     /// and changes nothing in the settings of the person.
     pub interactive: &'static str,
-    /// What earlier versions wrote for `interactive`. A configuration that still has it means the present command.
+    /// What earlier versions wrote for `tick`. A configuration that still has it means the present command.
+    pub former_ticks: &'static [&'static str],
+    /// The same for `interactive`.
     pub former: &'static [&'static str],
     /// What one should know before using it.
     pub note: &'static str,
@@ -33,6 +35,7 @@ pub const PRESETS: &[RunnerPreset] = &[
         interactive: "IS_DEMO=1 claude --dangerously-skip-permissions --settings \"$([ -z \"$ANTHROPIC_API_KEY\" ] || \
                       grep -qs hasCompletedOnboarding \"${CLAUDE_CONFIG_DIR:-$HOME}/.claude.json\" && echo '{}' || \
                       echo '{\"apiKeyHelper\":\"echo $ANTHROPIC_API_KEY\"}')\" \"Read {{prompt_file}} and do what it says.\"",
+        former_ticks: &[],
         former: &["claude --dangerously-skip-permissions \"Read {{prompt_file}} and do what it says.\""],
         note: "with ANTHROPIC_API_KEY set it runs --bare, which needs the key; else it uses the subscription it is signed in with.",
     },
@@ -45,6 +48,7 @@ pub const PRESETS: &[RunnerPreset] = &[
                -c features.multi_agent=false -c features.multi_agent_v2=false --output-schema {{strict_schema_file}} -",
         interactive: "codex -c \"projects={\\\"$PWD\\\"={trust_level=\\\"trusted\\\"}}\" -c check_for_update_on_startup=false \
                       --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
+        former_ticks: &[],
         former: &[
             "codex --dangerously-bypass-approvals-and-sandbox \"Read {{prompt_file}} and do what it says.\"",
         ],
@@ -52,9 +56,14 @@ pub const PRESETS: &[RunnerPreset] = &[
     },
     RunnerPreset {
         name: "opencode",
+        // While it tries again it says so in its log alone.
         tick: "OPENCODE_CONFIG_CONTENT='{\"agent\":{\"looop\":{\"mode\":\"primary\",\"prompt\":\"Decide.\",\"tools\":{\"*\":false}}}}' \
-               opencode run --format json --agent looop --title looop",
+               opencode run --print-logs --log-level ERROR --format json --agent looop --title looop",
         interactive: "OPENCODE_DISABLE_AUTOUPDATE=1 opencode --auto --prompt \"Read {{prompt_file}} and do what it says.\"",
+        former_ticks: &[
+            "OPENCODE_CONFIG_CONTENT='{\"agent\":{\"looop\":{\"mode\":\"primary\",\"prompt\":\"Decide.\",\"tools\":{\"*\":false}}}}' \
+                       opencode run --format json --agent looop --title looop",
+        ],
         former: &["opencode --prompt \"Read {{prompt_file}} and do what it says.\""],
         note: "add -m provider/model to choose a model.",
     },
@@ -63,15 +72,22 @@ pub const PRESETS: &[RunnerPreset] = &[
         tick: "pi -p --mode json --no-tools --no-session -ne -ns -nc \
                --system-prompt 'Answer with one JSON object.' @{{prompt_file}}",
         interactive: "pi --approve @{{prompt_file}}",
+        former_ticks: &[],
         former: &["pi @{{prompt_file}}"],
         note: "add --provider and --model to choose a model.",
     },
     RunnerPreset {
         name: "gemini",
+        // That it takes another of its models, and another, it says with --debug alone.
         tick: "mkdir .gemini && echo '{\"tools\":{\"core\":[\"list_directory\"]}}' > .gemini/settings.json && \
-               echo Decide. > .gemini/system.md && GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_SYSTEM_MD=1 gemini --skip-trust --approval-mode plan -e none \
+               echo Decide. > .gemini/system.md && GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_SYSTEM_MD=1 gemini --debug --skip-trust --approval-mode plan -e none \
                --output-format stream-json -p 'Answer with one JSON object.'",
         interactive: "gemini --yolo --skip-trust -i \"Read {{prompt_file}} and do what it says.\"",
+        former_ticks: &[
+            "mkdir .gemini && echo '{\"tools\":{\"core\":[\"list_directory\"]}}' > .gemini/settings.json && \
+               echo Decide. > .gemini/system.md && GEMINI_CLI_TRUST_WORKSPACE=true GEMINI_SYSTEM_MD=1 gemini --skip-trust --approval-mode plan -e none \
+               --output-format stream-json -p 'Answer with one JSON object.'",
+        ],
         former: &[],
         note: "gemini reports tokens, not dollars.",
     },
@@ -80,6 +96,12 @@ pub const PRESETS: &[RunnerPreset] = &[
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static RunnerPreset> {
     PRESETS.iter().find(|preset| preset.name == name)
+}
+
+/// The present command for what an earlier version wrote as the command of a decision.
+pub(super) fn renewed_tick(tick: &str) -> Option<&'static str> {
+    let known = PRESETS.iter().find(|preset| preset.former_ticks.contains(&tick))?;
+    Some(known.tick)
 }
 
 /// The present command for what an earlier version wrote as the command of a worker.

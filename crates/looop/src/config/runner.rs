@@ -34,6 +34,8 @@ pub struct Runner {
     pub retry_match: Option<String>,
     /// How long to wait before running it again.
     pub retry_sleep: Duration,
+    /// How long a decision may go on without a word; nothing where that does not matter.
+    pub silence: Option<Duration>,
     /// Whether its workers are confined.
     pub sandbox: bool,
     /// Folders its confined workers may write.
@@ -127,6 +129,7 @@ impl Default for Runner {
             retries: 0,
             retry_match: None,
             retry_sleep: Duration::from_secs(3),
+            silence: Some(Duration::from_mins(5)),
             sandbox: false,
             write: Vec::new(),
         }

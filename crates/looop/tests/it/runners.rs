@@ -255,3 +255,74 @@ fn the_preset_for_claude_takes_the_key_where_there_is_one_and_the_subscription_e
         assert_eq!(said.contains("--bare"), bare, "{said}");
     }
 }
+
+/// An event of codex, which tries again for ever.
+const OFFLINE: &str = r#"{"type":"error","message":"Reconnecting... waiting for network (Connection failed: error sending request)"}"#;
+/// What opencode says in its log while it waits for two hours.
+const LIMITED: &str = r#"t=1 level=ERROR message="stream error" error.error="AI_APICallError: Rate limit reached. Please try again in 2h0m0s.""#;
+
+#[test]
+fn a_run_that_prints_nothing_is_ended_and_what_it_may_have_cost_is_set_aside() {
+    let profile = runner("exec sleep 3600", "silence = \"1s\"\ncost = \"paid\"");
+    let record = fails(&profile, "timeout", "r printed nothing for 1s and was ended (runners.r.silence");
+    assert_eq!(record["spend"], Value::Null, "{record}");
+}
+
+#[test]
+fn a_run_whose_provider_cannot_be_reached_is_ended_and_costs_nothing() {
+    let tick = format!("echo '{{\"type\":\"turn.started\"}}'; echo '{OFFLINE}'; exec sleep 3600");
+    let profile = runner(&tick, "silence = \"1s\"");
+    let record = fails(&profile, "unreached", "the provider cannot be reached: Reconnecting...");
+    spent(&record, 0.0, "not charged");
+    // A person who tries again is not held up.
+    profile.beat();
+    assert_eq!(record_of(&profile, 2)["failure"][0], "unreached");
+}
+
+#[test]
+fn a_limit_told_on_standard_error_is_known_while_the_agent_waits_for_its_end() {
+    let before = jiff::Timestamp::now().as_millisecond();
+    let profile = runner(&format!("echo '{LIMITED}' >&2; exec sleep 3600"), "");
+    let record = fails(&profile, "limited", "the provider takes no calls now: AI_APICallError: Rate limit");
+    spent(&record, 0.0, "not charged");
+    let told = record["until"].as_i64().unwrap() - 7_200_000;
+    assert!((before..=record["ended"].as_i64().unwrap()).contains(&told), "{record}");
+}
+
+/// A turn of codex, which says how many tokens it used and neither a model nor dollars.
+const TURN: &str = r#"{"type":"turn.started"}
+{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"{\"action\":\"noop\",\"reason\":\"r\"}"}}
+{"type":"turn.completed","usage":{"input_tokens":100,"cached_input_tokens":0,"output_tokens":10}}"#;
+
+#[test]
+fn a_model_without_a_price_is_named_with_what_to_write() {
+    let profile = runner(&format!("cat <<'END'\n{TURN}\nEND"), "model = \"heron-1.5\"");
+    for _ in 0..3 {
+        profile.beat().ok();
+    }
+    let says = |verb: &str| profile.run(&[verb]).ok().stdout;
+    let cost = says("cost");
+    assert!(cost.contains("no price is known for heron-1.5"), "{cost}");
+    let lines = "[prices.\"heron-1.5\"]\ninput = 1.25\noutput = 10\n";
+    assert!(cost.contains(lines), "{cost}");
+    for verb in ["why", "status"] {
+        let said = says(verb);
+        assert!(said.contains("add [prices.\"heron-1.5\"] with input = 1.25 and output = 10"), "{said}");
+    }
+    // What it says to write is enough.
+    let config = profile.file("config.toml").unwrap();
+    profile.write("config.toml", format!("{config}\n{lines}"));
+    profile.beat().ok();
+    spent(&record_of(&profile, 4), 0.000_225, "codex prices");
+    assert!(says("why").contains("$1.50 was reserved today"), "{}", says("why"));
+}
+
+#[test]
+fn a_decide_has_a_folder_for_temporary_files_that_goes_with_it() {
+    let tick = "head -c 1000000 /dev/zero > \"$TMPDIR/left\"; echo \"$TMPDIR\" > ../seen; echo '{\"action\":\"noop\"}'";
+    let profile = runner(tick, "cost = \"free\"");
+    profile.beat().ok();
+    let seen = PathBuf::from(profile.file("runs/000001/seen").unwrap().trim());
+    assert_eq!(seen.parent(), Some(profile.data().join("tmp").as_path()));
+    assert!(!seen.exists() && profile.data().join("tmp").exists());
+}

@@ -7,6 +7,7 @@
 mod agents;
 mod apart;
 mod asks;
+mod bad_days;
 mod contained;
 mod crews;
 mod decides;

@@ -90,8 +90,13 @@ impl Till {
     /// The same for some of the requests.
     #[track_caller]
     pub(crate) fn of_those(model: &Model, which: impl Fn(&Value) -> bool) -> Self {
-        let requests = model.requests();
-        let charges = model.charged(requests.len());
+        Self::of_answers(model, model.requests().len(), which)
+    }
+
+    /// The same where some requests were refused: once so many were answered.
+    #[track_caller]
+    pub(crate) fn of_answers(model: &Model, answers: usize, which: impl Fn(&Value) -> bool) -> Self {
+        let (requests, charges) = (model.requests(), model.charged(answers));
         let (mut sum, mut tenths) = (Self::default(), 0);
         for charge in charges.iter().filter(|charge| which(request(&requests, charge))) {
             let tokens = |name: &str| charge[name].as_u64().unwrap();

@@ -107,3 +107,20 @@ fn a_worker_command_that_an_earlier_init_wrote_is_the_present_one() {
         }
     }
 }
+
+#[test]
+fn a_tick_that_an_earlier_init_wrote_is_the_present_one() {
+    let formers =
+        PRESETS.iter().flat_map(|known| known.former_ticks.iter().map(move |former| (former, known)));
+    for (former, known) in formers {
+        let name = RunnerName::new("mine").unwrap();
+        let tick = |text: &str| {
+            let loaded =
+                toml(&format!("[runners.mine]\ntick = {}\n", ::toml::Value::String(text.to_owned())));
+            loaded.unwrap().config.runners[&name].tick.as_ref().unwrap().as_str().to_owned()
+        };
+        assert_eq!(tick(former), known.tick);
+        let own = format!("{former} --more");
+        assert_eq!(tick(&own), own);
+    }
+}

@@ -7,22 +7,21 @@ use std::time::Duration;
 use looop_core::intake::{catalogue, stream};
 use looop_core::ledger::entry::FailureKind;
 use looop_core::meter::limit::Limited;
-use looop_core::meter::{self, Meter, Metered, Micros, Source, Usage};
-use looop_session::{Batch, BatchError, Done, Ended, Job, Keep, News, Order};
+use looop_core::meter::{self, Meter, Metered, Micros, Source, Trouble, Usage};
+use looop_core::time::span_text;
+use looop_session::{Batch, BatchError, Done, Ended, Job, Keep, News, Next, Order, Output};
 use looop_store::run_folder;
 
 use super::known_model::known_model;
 use super::missing::is_missing;
 use super::taken::{decision_file, taken};
 use super::unasked::is_unasked;
-use super::watch::Watch;
+use super::watch::{PATIENCE, Stop, Watch};
 use super::{Desk, Failed, Receipt, Taken, jitter};
 use crate::clock;
 use crate::config::{Cost, CostMode, Fill, Runner, Template, calls_no_model};
 use crate::hands::{environ, sense};
 
-/// Longest wait for the end of a limit within a decide; a longer one is the loop's.
-const PATIENCE: Duration = Duration::from_mins(1);
 /// What a command that wants a bound is told where there is none.
 const NO_BOUND: &str = "1000000";
 
@@ -42,19 +41,24 @@ pub(super) fn decide(desk: &Desk<'_>, receipt: &mut Receipt) -> Result<Taken, Fa
     let ran = loop {
         attempt += 1;
         let ran = run_once(desk, tick, attempt, receipt)?;
-        let stopped = ran.watch.stopped || ran.watch.lost;
-        let again = attempt <= desk.runner.retries && !stopped && wants_retry(desk.runner, &ran);
+        let again =
+            attempt <= desk.runner.retries && ran.watch.stop.is_none() && wants_retry(desk.runner, &ran);
         if !again || !affords_retry(desk, receipt) || !rest(desk, ran.limited.as_ref()) {
             break ran;
         }
     };
     keep_output(desk, &ran)?;
-    if ran.watch.stopped {
+    if ran.watch.stop == Some(Stop::Spent) {
         return Err(stopped(desk, receipt));
     }
     let work = work(desk, attempt);
     let taken = taken(desk.reader, desk.run, &work, (&ran.output, &ran.done));
-    taken.map_err(|failed| if ran.watch.lost { lost() } else { limited(failed, ran.limited) })
+    taken.map_err(|failed| match &ran.watch.stop {
+        Some(Stop::Trouble(trouble)) => unanswered(trouble),
+        Some(Stop::Silence(length)) => silent(desk, *length),
+        Some(Stop::Unstated | Stop::Spent) => lost(),
+        None => by_provider(failed, &ran),
+    })
 }
 
 /// The folder that an attempt works in: fresh, and nobody else's, so that no earlier run can leave a decision.
@@ -87,7 +91,7 @@ fn run_once(desk: &Desk<'_>, tick: &Template, attempt: u64, receipt: &mut Receip
     let env = environment(desk, left)?;
     let spec = spec(desk.runner, &env);
     let job = job(desk, tick, (&desk.reader.path(&work(desk, attempt)), left), env)?;
-    let mut watch = Watch::new(Meter::new(spec, desk.config.prices.clone()), left);
+    let mut watch = Watch::new(Meter::new(spec, desk.config.prices.clone()), left, desk.runner.silence);
     let batch = start(desk, &job)?;
     let done = follow(batch, &mut watch);
     watch.finish();
@@ -181,18 +185,21 @@ fn start(desk: &Desk<'_>, job: &Job) -> Result<Batch, Failed> {
     Batch::start(&environ::image(), &["_batch"], &order).map_err(|error| could_not_run(&error))
 }
 
-/// Runs a job with an eye on what it prints.
-fn follow(batch: Batch, watch: &mut Watch) -> Result<Done, Failed> {
+/// Runs a job with an eye on what it prints, and on that it prints.
+fn follow(mut batch: Batch, watch: &mut Watch) -> Result<Done, Failed> {
     let (stopper, mut result) = (batch.stopper(), None);
-    let followed = batch.follow(&mut |_, news| match news {
-        News::Piece(piece) => {
-            if watch.take(&piece) {
-                stopper.stop();
-            }
+    loop {
+        match batch.next(watch.quiet()).map_err(|error| could_not_run(&error))? {
+            Next::News(_, News::Piece(Output::Stdout, piece)) => watch.take(&piece),
+            Next::News(_, News::Piece(Output::Stderr, piece)) => watch.take_error(&piece),
+            Next::News(_, News::Done(done)) => result = Some(done),
+            Next::Nothing => {}
+            Next::Over(_) => break,
         }
-        News::Done(done) => result = Some(done),
-    });
-    followed.map_err(|error| could_not_run(&error))?;
+        if result.is_none() && watch.must_stop(&clock::now()) {
+            stopper.stop();
+        }
+    }
     result.ok_or_else(|| Failed::runner("the runner gave no result"))
 }
 
@@ -245,11 +252,36 @@ fn lost() -> Failed {
     Failed::new(FailureKind::Budget, reason)
 }
 
-/// A failure that comes of a limit is none of the runner's.
-fn limited(failed: Failed, limited: Option<Limited>) -> Failed {
-    match (failed.kind, limited) {
-        (FailureKind::Runner | FailureKind::NoDecision, Some(limited)) => {
-            Failed { kind: FailureKind::Limited, reason: limited.text, until: limited.until }
+/// The runner was stopped because its provider gives no answer.
+fn unanswered(trouble: &Trouble) -> Failed {
+    match trouble {
+        Trouble::Limited(Limited { until, text }) => {
+            let reason = format!("the provider takes no calls now: {text}");
+            Failed { until: *until, ..Failed::new(FailureKind::Limited, reason) }
+        }
+        Trouble::Unreached(said) => {
+            Failed::new(FailureKind::Unreached, format!("the provider cannot be reached: {said}"))
+        }
+        Trouble::Failing(said) => Failed::runner(format!("the provider gives no answer: {said}")),
+    }
+}
+
+/// The runner was stopped because it printed nothing.
+fn silent(desk: &Desk<'_>, length: Duration) -> Failed {
+    let (name, length) = (desk.name, span_text(length));
+    let reason =
+        format!("{name} printed nothing for {length} and was ended (runners.{name}.silence sets how long)");
+    Failed::new(FailureKind::Timeout, reason)
+}
+
+/// A failure that comes of a limit, or of a provider that cannot be reached, is none of the runner's.
+fn by_provider(failed: Failed, ran: &Ran) -> Failed {
+    match (failed.kind, &ran.limited) {
+        (FailureKind::Runner | FailureKind::NoDecision, Some(Limited { until, text })) => {
+            Failed { kind: FailureKind::Limited, reason: text.clone(), until: *until }
+        }
+        (FailureKind::Runner | FailureKind::NoDecision, None) if ran.watch.meter.is_unreached() => {
+            Failed { kind: FailureKind::Unreached, ..failed }
         }
         _ => failed,
     }

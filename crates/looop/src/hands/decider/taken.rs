@@ -2,6 +2,7 @@
 
 use looop_core::intake::{self, Found, stream};
 use looop_core::ledger::entry::FailureKind;
+use looop_core::meter::reached_no_model;
 use looop_core::model::moves::one_line;
 use looop_core::model::plan::RunId;
 use looop_session::{Done, Ended};
@@ -81,16 +82,18 @@ const WHY: [&str; 14] = [
     "update",
 ];
 
-/// The line of a program's standard error that says why it failed: the first that reads so, else the last one. What
-/// follows it is where in the program that was, or what to read about it; warnings are about something else.
+/// The line of a program's standard error that says why it failed: one that says that no model was reached, else the first
+/// that reads so, else the last one. What follows it is where in the program that was, or what to read about it; warnings
+/// are about something else.
 fn telling(stderr: &str) -> &str {
+    let unreached = stderr.lines().find(|line| reached_no_model(line));
     let is_one = |line: &&str| {
         let line = line.trim_start().to_lowercase();
         let aside = line.starts_with("warning") || line.starts_with("at ") || line.starts_with("npm ");
         !aside && WHY.iter().any(|word| line.contains(word))
     };
     let last = || stderr.lines().rfind(|line| !line.trim().is_empty());
-    stderr.lines().find(is_one).or_else(last).unwrap_or_default()
+    unreached.or_else(|| stderr.lines().find(is_one)).or_else(last).unwrap_or_default()
 }
 
 pub(super) fn no_decision(output: &str, done: &Done) -> Failed {
@@ -124,6 +127,10 @@ mod tests {
             ),
             ("WARNING: no color, error\nunknown option '--bare'\nusage: x", "unknown option '--bare'"),
             ("Error: fetch failed\n    at file.js:1:2\n    at error.js:3", "Error: fetch failed"),
+            (
+                "Ignore file not found: .x\nAn error of the keychain\nYou must specify the GEMINI_API_KEY variable.\nTry again!",
+                "You must specify the GEMINI_API_KEY variable.",
+            ),
             ("bash: no-such: command not found", "bash: no-such: command not found"),
         ];
         for (stderr, expected) in table {
