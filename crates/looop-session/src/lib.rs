@@ -2,7 +2,8 @@
 //!
 //! There are two ways to start something. A [`batch`] runs many short children and ends with the process that asked
 //! for it. A [`host`] owns one child, outlives whoever launched it, and leaves a receipt. Both see to it that nothing
-//! a child ever started stays behind, however it tried: that is `tree`. Beside them [`detach`] lets the program itself go
+//! a child ever started stays behind, however it tried: that is `tree`. What either runs may be a [`pipeline`], which waits
+//! for its commands and ends with them. Beside them [`detach`] lets the program itself go
 //! on without a terminal; nobody owns that process, and it ends by its own will.
 //!
 //! The crate knows nothing of goals, beats or logs, and imports nothing of ours. Its `unsafe` code is in `sys`.
@@ -20,6 +21,7 @@ pub mod kernel;
 pub mod keys;
 mod mark;
 mod memory;
+mod pipeline;
 mod point;
 mod proc;
 mod pty;
@@ -46,6 +48,7 @@ pub use host::{EndError, Fence, HostError, Kill, Launched, Prepared, Receipt, Sp
 pub use inside::{inside, is_below, peer};
 pub use kernel::State;
 pub use memory::let_go_of_code;
+pub use pipeline::{Part, pipeline};
 pub use point::point;
 pub use reader::{Extent, Piece, Transcript};
 pub use roll::{Roll, Row, lost, row};

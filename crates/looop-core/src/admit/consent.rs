@@ -43,7 +43,8 @@ fn is_foreign(cx: &Context<'_>, goal: Option<&str>) -> bool {
     digest.is_some() && cx.ledger.written.get(&path).copied() == digest
 }
 
-fn taints(cx: &Context<'_>, goal: Option<&str>) -> bool {
+/// Whether a recipe stands in a goal that was made from what strangers wrote.
+pub(super) fn taints(cx: &Context<'_>, goal: Option<&str>) -> bool {
     cx.author == Author::Builtin
         && file(cx, goal).is_some_and(|(path, digest)| taint::of_file(cx.ledger, &path, digest))
 }

@@ -1,29 +1,33 @@
 //! With whose rights a plan is carried out: authorship gives them.
 
 use super::Context;
+use super::consent::taints;
 use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::plan::{Act, Author, Plan};
 use crate::model::rights::Rights;
-use crate::policy::granted;
-use crate::shell::{Screening, screen, screen_script};
+use crate::policy::{Text, run, with_goal};
 use crate::world::observation::Doc;
 
 /// The rights of a plan. What a decider wrote is confined: its commands, the sensors it wants to write, the commands
 /// and proofs of workers it starts, and recipes and checks of goals that it wrote.
 pub(super) fn of(cx: &Context<'_>, plan: &Plan) -> Rights {
-    let confined = |screening: &Screening| Rights::Confined(granted(&cx.limits.policy, screening));
+    let grants = &cx.limits.policy.grants;
+    let tainted = cx.tainted || taints(cx, plan.goal.as_deref());
     if let Move::RunShell { cmd, .. } = &plan.action {
         return match &plan.author {
             Author::Person | Author::Approved(_) => Rights::Person,
             Author::Builtin if !is_deciders(cx, plan.goal.as_deref()) => Rights::Person,
-            Author::Builtin | Author::Decider(_) => confined(&screen(cmd)),
+            Author::Builtin | Author::Decider(_) => {
+                let grants = with_goal(grants, allowing(cx, plan.goal.as_deref()));
+                run(&grants, Text::Command(cmd), tainted).rights
+            }
         };
     }
     if let Move::WriteSensor { script, .. } = &plan.action {
         return match &plan.author {
             Author::Person | Author::Builtin => Rights::Person,
-            Author::Decider(_) | Author::Approved(_) => confined(&screen_script(script)),
+            Author::Decider(_) | Author::Approved(_) => run(grants, Text::Sensor(script), tainted).rights,
         };
     }
     if let (Move::StartWorker { command, verify, goal, .. }, Act::Worker { verify: proof, .. }) =
@@ -38,11 +42,20 @@ pub(super) fn of(cx: &Context<'_>, plan: &Plan) -> Rights {
                 is_deciders(cx, goal.as_ref().map(Name::as_str))
             }
         };
-        let mut screening = Screening::default();
-        command.iter().chain(proof).for_each(|text| screening.merge(screen(text)));
-        return if foreign { confined(&screening) } else { Rights::Person };
+        if !foreign {
+            return Rights::Person;
+        }
+        let grants = with_goal(grants, allowing(cx, goal.as_ref().map(Name::as_str)));
+        let proof = proof.as_deref().unwrap_or_default();
+        return run(&grants, Text::Check(proof), tainted).rights;
     }
     Rights::Person
+}
+
+/// The goal whose `allow` counts: one that no decider wrote.
+fn allowing<'a>(cx: &Context<'a>, goal: Option<&str>) -> Option<&'a str> {
+    let docs = cx.docs;
+    goal.filter(|goal| !is_deciders(cx, Some(goal))).and_then(|goal| docs.goals.get(goal)).and_then(Doc::text)
 }
 
 /// Whether a decider wrote a goal, as it stands.

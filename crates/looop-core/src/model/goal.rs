@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::nearest::nearest;
 use crate::meter::Micros;
+use crate::policy::{Grant, read_allow};
 use crate::span::DurationError;
 
 /// A goal's text, taken apart.
@@ -32,8 +33,8 @@ pub struct Goal {
     pub model: Option<String>,
     /// Most of its workers that live at once.
     pub max_workers: Option<usize>,
-    /// What its moves may do unasked.
-    pub allow: Option<String>,
+    /// What commands that serve it get.
+    pub allow: Vec<Grant>,
     /// What is wrong with the front matter, for the person.
     pub problems: Vec<String>,
     /// The first of these that may be why the goal is never due.
@@ -117,7 +118,10 @@ impl Goal {
                     "line {line}: max_workers: \"{value}\" is not a whole number from 1 on"
                 )),
             },
-            "allow" => self.allow = command(),
+            "allow" => match read_allow(value) {
+                Ok(grants) => self.allow = grants,
+                Err(why) => self.problems.push(format!("line {line}: allow: {why}")),
+            },
             "every" => match every(value) {
                 Ok(every) => self.every = Some(every),
                 Err(why) => self.fault(format!("line {line}: every: {why}")),

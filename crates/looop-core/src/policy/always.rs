@@ -5,13 +5,16 @@ use super::rule::{Rule, Then, When};
 use super::scene::{Scene, case};
 use crate::approval::Parked;
 use crate::model::moves::Move;
-use crate::shell::{Danger, Screening};
+use crate::shell::stages;
 
 /// The rule behind "always": this very command, or what is done to this very file, for this goal. It allows nothing that
 /// the person has not seen, so what carries a text of its own is refused: the next text is another one.
-pub fn always_rule(action: &Move, goal: Option<&str>, screening: &Screening) -> Result<Rule, String> {
-    if screening.danger() != Danger::Plain {
-        return Err(format!("it can be allowed once, not for always: {}", screening.reason()));
+pub fn always_rule(action: &Move, goal: Option<&str>, confined: bool) -> Result<Rule, String> {
+    if !confined
+        && let Move::RunShell { cmd, .. } = action
+        && let Err(why) = stages(cmd)
+    {
+        return Err(format!("it can be allowed once, not for always: {why}"));
     }
     let goal: Vec<String> = goal.filter(|goal| !goal.is_empty()).map(str::to_owned).into_iter().collect();
     let when = match action {
@@ -53,6 +56,6 @@ pub fn always_text(scene: &Scene<'_>, parked: &Parked, ask: &str) -> Result<Stri
         ));
     }
     let judged = case(scene, &parked.proposal.action, parked.goal(), parked.tainted);
-    let rule = always_rule(&parked.proposal.action, judged.goal, &judged.screening)?;
+    let rule = always_rule(&parked.proposal.action, judged.goal, judged.confined)?;
     Ok(rule_text(&rule, &format!("always, said to {ask} ({})", parked.digest)))
 }

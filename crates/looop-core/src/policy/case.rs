@@ -1,8 +1,8 @@
 //! A case: one move as the policy sees it, and the ruling on it.
 
 use super::rule::Then;
+use super::run::Run;
 use crate::model::moves::Move;
-use crate::shell::Screening;
 
 /// One move as the policy sees it.
 #[derive(Clone, Debug)]
@@ -24,9 +24,9 @@ pub struct Case<'a> {
     pub path: Option<String>,
     /// Whether its brief showed what strangers wrote.
     pub tainted: bool,
-    /// What all shell text in it would do; plain where there is none.
-    pub screening: Screening,
-    /// Whether what a decider wrote is really confined on this machine.
+    /// What each shell text in it would run, and with what.
+    pub runs: Vec<Run>,
+    /// Whether there is a box on this machine for what a decider wrote.
     pub confined: bool,
 }
 
@@ -41,4 +41,16 @@ pub struct Ruling {
     pub own: bool,
     /// Why, for the person and the decider.
     pub reason: String,
+}
+
+impl Case<'_> {
+    /// Whether what it runs reaches nothing outside: it runs nothing, or there is a box.
+    pub(super) fn is_contained(&self) -> bool {
+        self.confined || self.runs.is_empty()
+    }
+
+    /// Whether it needs a person's word for a grant where the brief showed what strangers wrote.
+    pub(super) fn asks_if_tainted(&self) -> bool {
+        self.runs.iter().any(|run| run.asks_if_tainted)
+    }
 }

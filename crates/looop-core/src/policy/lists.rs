@@ -1,11 +1,9 @@
 //! The three built-in lists, as data: what decides is what `looop policy show` prints.
 
 use super::case::Case;
-use super::judge::granted;
-use super::rule::{Level, Policy, Then};
+use super::rule::{Level, Then};
+use crate::model::goal;
 use crate::model::moves::Move;
-use crate::model::rights::Granted;
-use crate::shell::{Danger, is_harmless};
 
 /// A built-in rule.
 #[derive(Debug)]
@@ -23,15 +21,13 @@ pub struct Builtin {
 /// What a built-in rule asks about a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
-    /// Its shell text does what cannot be taken back, or reaches outside.
-    Destructive,
-    /// It cannot be told what its shell text does.
-    Unknown,
     /// Its brief showed what strangers wrote.
     Tainted,
-    /// Its command gets something that was granted to its programs.
+    /// Its command gets a grant that does not say `tainted = "allow"`.
     Granted,
-    /// It runs a program that does more than look at text, and nothing confines it on this machine.
+    /// It writes a goal with a recipe that is a command.
+    Recipe,
+    /// It carries shell text, and nothing confines that on this machine.
     Unconfined,
     /// The worker has a command of its own.
     OwnCommand,
@@ -41,52 +37,45 @@ pub enum Fact {
     GoalByPerson,
     /// A person started the worker by hand.
     ByHand,
-    /// Nothing on this machine confines what a decider wrote.
-    NoSandbox,
 }
 
 impl Fact {
     /// The fact in words, after `when`.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Destructive => "its shell is destructive",
-            Self::Unknown => "it cannot be told what its shell does",
             Self::Tainted => "tainted",
-            Self::Granted => "it needs a grant",
+            Self::Granted => "it uses a grant",
+            Self::Recipe => "it has a recipe",
             Self::Unconfined => "nothing confines it here",
             Self::OwnCommand => "it has a command of its own",
             Self::NoRunner => "its runner is not configured",
             Self::GoalByPerson => "a person wrote its goal",
             Self::ByHand => "a person started the worker by hand",
-            Self::NoSandbox => "nothing is confined here",
         }
     }
 
-    fn holds(self, policy: &Policy, case: &Case<'_>) -> bool {
+    fn holds(self, case: &Case<'_>) -> bool {
         let starts = matches!(case.action, Move::StartWorker { .. });
         let own = matches!(case.action, Move::StartWorker { command: Some(_), .. });
         match self {
-            Self::Destructive => case.screening.danger() == Danger::Destructive,
-            Self::Unknown => case.screening.danger() == Danger::Unknown,
             Self::Tainted => case.tainted,
-            Self::Granted => granted(policy, &case.screening) != Granted::default(),
-            Self::Unconfined => {
-                let harmless = case.screening.programs.iter().all(|program| is_harmless(program));
-                !case.confined && (case.screening.shared || !harmless)
+            Self::Granted => case.asks_if_tainted(),
+            Self::Recipe => {
+                matches!(case.action, Move::WriteGoal { body, .. } if goal::parse(body).run.is_some())
             }
+            Self::Unconfined => !case.is_contained(),
             Self::OwnCommand => own,
             Self::NoRunner => starts && !own && !case.configured,
             Self::GoalByPerson => case.goal_by_person,
             Self::ByHand => case.by_hand,
-            Self::NoSandbox => !case.confined,
         }
     }
 }
 
 impl Builtin {
-    pub(super) fn applies(&self, policy: &Policy, case: &Case<'_>) -> bool {
+    pub(super) fn applies(&self, case: &Case<'_>) -> bool {
         let named = self.moves.is_empty() || self.moves.contains(&case.action.action());
-        named && self.when.iter().all(|fact| fact.holds(policy, case))
+        named && self.when.iter().all(|fact| fact.holds(case))
     }
 
     /// When it applies, in words; empty where it always does.
@@ -139,8 +128,6 @@ const GUARDED: &[Builtin] = &[
         Then::Allow,
         "it can be taken back, or only reaches you",
     ),
-    rule(EVERY, &[Fact::Destructive], Then::Deny, "it does what cannot be taken back"),
-    rule(EVERY, &[Fact::Unknown], Then::Ask, "it cannot be told what its command does"),
     rule(&["write_playbook"], &[], Then::Ask, "the PLAYBOOK is your judgment"),
     rule(&["start_worker"], &[Fact::OwnCommand], Then::Ask, "its command is not configured"),
     rule(&["start_worker"], &[Fact::NoRunner], Then::Deny, "no such runner is configured"),
@@ -151,10 +138,16 @@ const GUARDED: &[Builtin] = &[
         "nothing on this machine confines what it runs",
     ),
     rule(
-        &["run_shell", "write_goal"],
+        &["run_shell", "write_goal", "start_worker"],
         &[Fact::Tainted, Fact::Granted],
         Then::Ask,
         "it uses what you granted, and what strangers wrote was read before it",
+    ),
+    rule(
+        &["write_goal"],
+        &[Fact::Tainted, Fact::Recipe],
+        Then::Ask,
+        "its recipe runs again and again, and what strangers wrote was read before it",
     ),
     rule(
         &["write_sensor"],
@@ -180,12 +173,6 @@ const GUARDED: &[Builtin] = &[
         Then::Ask,
         "it serves no goal that you wrote, and what strangers wrote was read before it",
     ),
-    rule(
-        &["run_shell", "write_sensor", "write_goal"],
-        &[Fact::NoSandbox],
-        Then::Allow,
-        "it runs nothing that does more than look at text; nothing on this machine confines it",
-    ),
     rule(&["run_shell", "write_sensor", "write_goal"], &[], Then::Allow, "what it runs is confined"),
     rule(
         &["start_worker", "steer_session", "send_key"],
@@ -198,6 +185,5 @@ const GUARDED: &[Builtin] = &[
 
 const LOCKED: &[Builtin] = &[
     rule(&["noop", "send_notification", "ask_human"], &[], Then::Allow, "it changes nothing"),
-    rule(EVERY, &[Fact::Destructive], Then::Deny, "it does what cannot be taken back"),
     rule(EVERY, &[], Then::Ask, "the policy is locked"),
 ];

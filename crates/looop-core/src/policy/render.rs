@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::rule::{Grant, Rule, When};
+use super::grant::{CommandGrant, Gives, Grant, Net, OnTaint, PathGrant, ProgramGrant};
+use super::rule::{Rule, When};
 
 /// A rule as a block that can be appended to `policy.toml`, below a comment. Reading it gives the same rule again.
 pub fn rule_text(rule: &Rule, comment: &str) -> String {
@@ -15,12 +16,42 @@ pub fn rule_text(rule: &Rule, comment: &str) -> String {
 
 /// A grant as such a block.
 pub fn grant_text(grant: &Grant, comment: &str) -> String {
-    let mut lines = vec![format!("program = {}", text(&grant.program))];
-    for (key, items) in [("env", &grant.env), ("read", &grant.read)] {
+    let lines = match grant {
+        Grant::Path(PathGrant { path, write, tainted }) => {
+            let mut lines = vec![format!("path = {}", text(path)), format!("write = {write}")];
+            lines.extend(tainted_text(*tainted));
+            lines
+        }
+        Grant::Command(CommandGrant { command, gives, tainted }) => {
+            let mut lines = vec![format!("command = {}", list(command.source()))];
+            lines.extend(gives_text(gives));
+            lines.extend(tainted_text(*tainted));
+            lines
+        }
+        Grant::Program(ProgramGrant { program, gives }) => {
+            let mut lines = vec![format!("program = {}", text(program))];
+            lines.extend(gives_text(gives));
+            lines
+        }
+    };
+    block("grant", comment, &lines)
+}
+
+fn gives_text(gives: &Gives) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (key, items) in [("env", &gives.env), ("read", &gives.read)] {
         lines.extend((!items.is_empty()).then(|| format!("{key} = {}", list(items))));
     }
-    lines.extend(grant.net.then(|| "net = true".to_owned()));
-    block("grant", comment, &lines)
+    match &gives.net {
+        Net::Closed => {}
+        Net::Hosts(hosts) => lines.push(format!("net = {}", list(hosts))),
+        Net::Open => lines.push("net = \"open\"".to_owned()),
+    }
+    lines
+}
+
+fn tainted_text(tainted: OnTaint) -> Option<String> {
+    (tainted == OnTaint::Allow).then(|| "tainted = \"allow\"".to_owned())
 }
 
 fn block(table: &str, comment: &str, lines: &[String]) -> String {

@@ -1,6 +1,8 @@
-//! Rules and grants, as `policy.toml` says them.
+//! Rules, as `policy.toml` says them.
 
 use serde::{Deserialize, Serialize};
+
+use super::grant::Grant;
 
 /// The built-in list that decides where no rule of the person's does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -67,10 +69,10 @@ impl Then {
 pub struct When {
     /// Whether the brief showed what strangers wrote.
     pub tainted: Option<bool>,
-    /// Its shell text is what it looks like: nothing in it is destructive or cannot be told.
+    /// What it runs reaches nothing outside: it runs in a box, or it carries no shell text.
     pub plain: Option<bool>,
-    /// To allow: every program that it runs is one of these or only looks at text, and the text is plain. To ask or to
-    /// deny: it runs one of these.
+    /// To allow: its shell text is a plain pipeline that runs one of these, and what else it runs is boxed. To ask or to
+    /// deny: its shell text names one of these.
     pub program: Vec<String>,
     /// Its command is one of these, letter by letter.
     pub command: Vec<String>,
@@ -99,20 +101,6 @@ pub struct Rule {
     pub message: Option<String>,
 }
 
-/// What a program that a decider runs gets.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Grant {
-    /// The program's base name.
-    pub program: String,
-    /// Variables of the person's environment.
-    pub env: Vec<String>,
-    /// Files and folders that it may read although they are hidden else.
-    pub read: Vec<String>,
-    /// Whether it reaches the network.
-    pub net: bool,
-}
-
 /// The whole policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
@@ -120,6 +108,6 @@ pub struct Policy {
     pub level: Level,
     /// The person's rules, which come first.
     pub rules: Vec<Rule>,
-    /// What programs get.
+    /// What commands of deciders get.
     pub grants: Vec<Grant>,
 }

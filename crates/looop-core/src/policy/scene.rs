@@ -1,6 +1,8 @@
 //! From a move and the world as it is to a case.
 
 use super::case::Case;
+use super::grant::Grant;
+use super::run::{Run, Text, run, with_goal};
 use crate::admit::path_of;
 use crate::gate::Limits;
 use crate::ledger::state::Ledger;
@@ -8,7 +10,6 @@ use crate::model::goal;
 use crate::model::moves::Move;
 use crate::model::name::Name;
 use crate::model::plan::Author;
-use crate::shell::{Screening, screen, screen_script};
 use crate::world::fleet::{Worker, worker_of};
 use crate::world::observation::{Doc, Docs};
 
@@ -29,16 +30,18 @@ pub fn case<'a>(scene: &Scene<'a>, action: &'a Move, goal: Option<&'a str>, tain
     let worker = touched(docs, action);
     let goal = goal_of(ledger, action, worker, goal);
     let runner = runner_of(limits, action, worker);
+    let goal_by_person = goal.is_some_and(|goal| by_person(ledger, docs, goal));
+    let allowing = goal.filter(|_| goal_by_person).and_then(|goal| docs.goals.get(goal)).and_then(Doc::text);
     Case {
         action,
         goal,
-        goal_by_person: goal.is_some_and(|goal| by_person(ledger, docs, goal)),
+        goal_by_person,
         runner,
         configured: runner.is_some_and(|runner| limits.worker_runners.iter().any(|known| known == runner)),
         by_hand: worker.is_some_and(|worker| by_hand(ledger, worker)),
         path: path_of(docs, action.object()),
         tainted,
-        screening: screening(action),
+        runs: runs(limits, action, allowing, tainted),
         confined: limits.confines,
     }
 }
@@ -108,18 +111,26 @@ fn runner_of<'a>(limits: &'a Limits, action: &'a Move, worker: Option<&'a Worker
     if command.is_some() { None } else { taken() }
 }
 
-/// What all shell text in a move would do.
-fn screening(action: &Move) -> Screening {
-    let mut all = Screening::default();
+/// What each shell text in a move would run. What a goal allows goes to commands that serve it, and not to what is
+/// written down under its name.
+fn runs(limits: &Limits, action: &Move, allowing: Option<&str>, tainted: bool) -> Vec<Run> {
+    let grants = &limits.policy.grants;
+    let with = |grants: &[Grant], texts: &[Text<'_>]| -> Vec<Run> {
+        texts.iter().map(|text| run(grants, *text, tainted)).collect()
+    };
     match action {
-        Move::RunShell { cmd, .. } => all = screen(cmd),
-        Move::WriteSensor { script, .. } => all = screen_script(script),
+        Move::RunShell { cmd, .. } => with(&with_goal(grants, allowing), &[Text::Command(cmd)]),
+        Move::WriteSensor { script, .. } => with(grants, &[Text::Sensor(script)]),
         Move::WriteGoal { body, .. } => {
             let goal = goal::parse(body);
-            [goal.check, goal.run].iter().flatten().for_each(|text| all.merge(screen(text)));
+            let check = goal.check.as_deref().map(Text::Check);
+            let recipe = goal.run.as_deref().map(Text::Command);
+            with(grants, &check.into_iter().chain(recipe).collect::<Vec<_>>())
         }
         Move::StartWorker { command, verify, .. } => {
-            [command, verify].into_iter().flatten().for_each(|text| all.merge(screen(text)));
+            let command = command.as_deref().map(Text::Command);
+            let proof = verify.as_deref().map(Text::Check);
+            with(&with_goal(grants, allowing), &command.into_iter().chain(proof).collect::<Vec<_>>())
         }
         Move::Noop { .. }
         | Move::ArchiveGoal { .. }
@@ -134,7 +145,6 @@ fn screening(action: &Move) -> Screening {
         | Move::WriteSchedule { .. }
         | Move::DropSchedule { .. }
         | Move::Undo { .. }
-        | Move::SettleWork { .. } => {}
+        | Move::SettleWork { .. } => Vec::new(),
     }
-    all
 }

@@ -22,19 +22,33 @@ pub fn program_fault(name: &str) -> Option<&'static str> {
 }
 
 /// What is wrong with the name of a variable.
-pub fn env_fault(name: &str) -> Option<&'static str> {
+pub(super) fn env_fault(name: &str) -> Option<&'static str> {
     let letters = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let is_name = letters && name.bytes().next().is_some_and(|b| !b.is_ascii_digit());
     (!is_name).then_some("cannot be the name of a variable: letters, digits and _")
 }
 
-/// What is wrong with a path that may be read.
-pub fn read_fault(path: &str) -> Option<&'static str> {
+/// What is wrong with a host.
+pub(super) fn host_fault(host: &str) -> Option<&'static str> {
+    let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    let letters = |part: &str| part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+    let is_name = name.split('.').all(|part| !part.is_empty() && !part.starts_with('-') && letters(part));
+    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
+    (!is_name || !is_port)
+        .then_some("is no host: a name such as api.github.com, or *.example.org, and no path")
+}
+
+/// What is wrong with a path.
+pub(super) fn read_fault(path: &str) -> Option<&'static str> {
     if !path.starts_with('/') && !path.starts_with("~/") {
         return Some("must be absolute or begin with ~/");
     }
     if path.split('/').any(|part| part == "..") {
         return Some("must not lead upwards with ..");
+    }
+    if path.trim_start_matches('~').split('/').all(|part| matches!(part, "" | ".")) {
+        return Some("is too much: name a folder or a file in it");
     }
     path.contains(char::is_control).then_some("contains a control character")
 }

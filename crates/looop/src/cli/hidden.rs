@@ -1,5 +1,5 @@
 //! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner> [workers]`,
-//! `_notify <channel>`, `_work <verb> <session>`, `_box <kind> <bwrap> <word>…`, `_pulse <folder>`. They come before everything else.
+//! `_notify <channel>`, `_work <verb> <session>`, `_box <kind> <bwrap> <word>…`, `_stages <command>…`, `_pulse <folder>`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use looop_core::model::work::Settle;
 
 use crate::failure::{Failure, Result};
-use crate::hands::{decider, notify, sandbox, works};
+use crate::hands::{decider, notify, sandbox, stages, works};
 use crate::ops::Place;
 
 /// Runs a hidden verb, if the arguments name one.
@@ -21,9 +21,15 @@ pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
         ("_notify", Some(channel)) => Some(notice(&channel.to_string_lossy())),
         ("_work", Some(verb)) => Some(said(work(verb, args.get(3)))),
         ("_box", Some(_)) => Some(enter(&args[2..])),
+        ("_stages", Some(_)) => Some(pipeline(&args[2..])),
         ("_pulse", Some(data)) => Some(super::up::pulse(data)),
         _ => None,
     }
+}
+
+/// Runs a pipeline. What it says of its own is for whoever reads the output of the command.
+fn pipeline(words: &[OsString]) -> ExitCode {
+    ExitCode::from(stages::main(words, &mut |text| super::print::say(&format!("looop: {text}"))))
 }
 
 fn enter(words: &[OsString]) -> ExitCode {

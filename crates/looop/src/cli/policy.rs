@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use looop_core::model::rights::Granted;
-use looop_core::policy::{Grant, Policy as Rules, Rule, When, builtin};
+use looop_core::policy::{Gives, Grant, Net, Policy as Rules, Rule, When, builtin};
 use serde_json::{Value, json};
 
 use super::args::Json;
@@ -97,34 +97,43 @@ fn facts(tried: &Tried) -> Vec<(&'static str, String)> {
     facts.extend(tried.goal.as_ref().map(|goal| ("goal", by(goal))));
     facts.extend(tried.runner.clone().map(|runner| ("runner", runner)));
     facts.extend(tried.path.clone().map(|path| ("file", path)));
-    if let Some(granted) = &tried.granted {
-        facts.push(("programs", or_none(tried.programs.join(", "))));
-        let said = |finding: &Value| {
-            let text = |key: &str| finding[key].as_str().unwrap_or_default().to_owned();
-            ("finding", format!("{}: {}", text("danger"), text("what")))
-        };
-        facts.extend(tried.findings.iter().map(said));
-        facts.push(("rights", rights(granted, tried.confined)));
+    for ran in &tried.runs {
+        for one in &ran.boxes {
+            facts.push(("runs", one.argv.join(" ")));
+            facts.extend(one.grant.clone().map(|grant| ("grant", grant)));
+            facts.push(("rights", rights(&one.granted, tried.confined)));
+        }
+        facts.extend(ran.withheld.iter().map(|why| ("withheld", why.clone())));
     }
     facts
 }
 
 fn rights(granted: &Granted, confined: bool) -> String {
     let bounds = if confined { "confined" } else { "not confined on this machine" };
-    format!("{bounds}, {}", gets(&granted.env, &granted.read, granted.net))
+    let net = match &granted.hosts {
+        _ if !granted.net => Net::Closed,
+        hosts if hosts.is_empty() => Net::Open,
+        hosts => Net::Hosts(hosts.clone()),
+    };
+    let gives = Gives { env: granted.env.clone(), read: granted.read.clone(), net };
+    let writes = named("writes", &granted.write).map(|writes| format!(", {writes}")).unwrap_or_default();
+    format!("{bounds}, {}{writes}", gets(&gives))
 }
 
-/// What a program gets, in words.
-fn gets(env: &[String], read: &[String], net: bool) -> String {
-    let named =
-        |what: &str, list: &[String]| (!list.is_empty()).then(|| format!("{what} {}", list.join(" ")));
-    let all = [named("variables", env), named("reads", read), net.then(|| "network".to_owned())];
+/// What a command gets, in words.
+fn gets(gives: &Gives) -> String {
+    let net = match &gives.net {
+        Net::Closed => None,
+        Net::Hosts(hosts) => named("network", hosts),
+        Net::Open => Some("all of the network".to_owned()),
+    };
+    let all = [named("variables", &gives.env), named("reads", &gives.read), net];
     let all: Vec<String> = all.into_iter().flatten().collect();
     if all.is_empty() { "without network and secrets".to_owned() } else { all.join(", ") }
 }
 
-fn or_none(text: String) -> String {
-    if text.is_empty() { "none".to_owned() } else { text }
+fn named(what: &str, list: &[String]) -> Option<String> {
+    (!list.is_empty()).then(|| format!("{what} {}", list.join(" ")))
 }
 
 fn show(place: &Place, json: bool) -> Result<()> {
@@ -153,7 +162,10 @@ fn show(place: &Place, json: bool) -> Result<()> {
     } else {
         print::out("\ngrants");
         let rows: Vec<Vec<String>> = rules.grants.iter().map(grant_row).collect();
-        print::out(&print::table(&["program", "gets"], &rows));
+        print::out(&print::table(&["grant", "gets", "if tainted"], &rows));
+    }
+    for note in policy::empty_grants(&rules) {
+        print::say(&format!("looop: {note}"));
     }
     Ok(())
 }
@@ -165,7 +177,23 @@ fn row(number: usize, rule: &Rule) -> Vec<String> {
 }
 
 fn grant_row(grant: &Grant) -> Vec<String> {
-    vec![grant.program.clone(), gets(&grant.env, &grant.read, grant.net)]
+    let tainted = |asks: bool| if asks { "asks" } else { "is allowed" }.to_owned();
+    match grant {
+        Grant::Path(path) => {
+            let gets = if path.write { "is shown, and can be written" } else { "is shown" };
+            let tainted = if path.write && path.tainted.asks() { "is shown" } else { gets };
+            vec![path.path.clone(), gets.to_owned(), tainted.to_owned()]
+        }
+        Grant::Command(command) => {
+            vec![command.command.to_string(), gets(&command.gives), tainted(command.tainted.asks())]
+        }
+        Grant::Program(program) => {
+            let commands = grant.commands();
+            let asks = commands.iter().any(|command| command.tainted.asks());
+            let what = format!("{} ({} commands that only look)", program.program, commands.len());
+            vec![what, gets(&program.gives), tainted(asks)]
+        }
+    }
 }
 
 fn when(when: &When) -> String {
@@ -176,6 +204,7 @@ fn when(when: &When) -> String {
         flag("tainted", when.tainted),
         flag("plain", when.plain),
         list("program", &when.program),
+        list("command", &when.command),
         list("goal", &when.goal),
         list("runner", &when.runner),
         list("path", &when.path),

@@ -1,7 +1,7 @@
 //! Whether the command of a worker calls no model, as far as its text tells.
 //!
-//! A command is taken for plain if all programs that it runs are shells, programs that only look at files or shape text,
-//! or shell scripts whose text names no agent and no provider of models and runs no program whose own code is out of
+//! A command is taken for plain if all programs that it seems to call are shells, programs known to call no model, or
+//! shell scripts whose text names no agent and no provider of models and runs no program whose own code is out of
 //! sight (an interpreter, a container). Any other program is unknown and counts as one that may spend.
 
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use looop_core::admit::names_agent;
-use looop_core::shell::{self, Danger};
+use looop_core::shell::{calls, is_of_the_shell};
 
 /// Longest script that is read.
 const LONGEST: u64 = 256 << 10;
@@ -50,11 +50,78 @@ const MODELS: [&str; 29] = [
 /// Shells, which run a script that can be read.
 const SHELLS: [&str; 6] = ["ash", "bash", "dash", "ksh", "sh", "zsh"];
 
-/// Programs that call no model themselves, besides those that look at files or shape text. What they run is among the
-/// programs of the command.
-const KNOWN: [&str; 20] = [
-    "awk", "cp", "env", "git", "htop", "less", "ln", "man", "mv", "nano", "nice", "nohup", "rm", "sed",
-    "setsid", "stdbuf", "tee", "timeout", "touch", "vim",
+/// Programs that call no model themselves. What they run is among the programs of the command.
+const KNOWN: &[&str] = &[
+    "[",
+    "awk",
+    "base64",
+    "basename",
+    "cat",
+    "cmp",
+    "column",
+    "comm",
+    "cp",
+    "cut",
+    "date",
+    "df",
+    "diff",
+    "dirname",
+    "du",
+    "echo",
+    "egrep",
+    "env",
+    "expr",
+    "false",
+    "fgrep",
+    "file",
+    "fold",
+    "git",
+    "grep",
+    "head",
+    "htop",
+    "id",
+    "jq",
+    "less",
+    "ln",
+    "ls",
+    "man",
+    "mkdir",
+    "mv",
+    "nano",
+    "nice",
+    "nl",
+    "nohup",
+    "od",
+    "paste",
+    "printf",
+    "pwd",
+    "readlink",
+    "realpath",
+    "rev",
+    "rm",
+    "sed",
+    "seq",
+    "setsid",
+    "sha256sum",
+    "sleep",
+    "sort",
+    "stat",
+    "stdbuf",
+    "tac",
+    "tail",
+    "tee",
+    "test",
+    "timeout",
+    "touch",
+    "tr",
+    "true",
+    "tty",
+    "uname",
+    "uniq",
+    "vim",
+    "wc",
+    "whoami",
+    "xxd",
 ];
 
 /// Programs that run code which a script does not show.
@@ -71,10 +138,7 @@ pub(crate) fn calls_no_model(command: &str) -> bool {
     if command.contains(['$', '`']) || names_model(&command) {
         return false;
     }
-    let screening = shell::screen(&command);
-    // Without a program there are only words of the shell itself, if the text could be read.
-    let readable = !screening.programs.is_empty() || screening.danger() == Danger::Plain;
-    readable && screening.programs.iter().all(|program| is_plain(program, &command))
+    calls(&command).iter().all(|program| is_plain(program, &command))
 }
 
 /// The command with the home folder in place.
@@ -94,8 +158,10 @@ fn is_plain(program: &str, command: &str) -> bool {
     if program.contains('/') {
         return is_plain_script(Path::new(program));
     }
+    // These run a text that is not shown.
+    let hides = matches!(program, "." | "eval" | "source");
     KNOWN.contains(&program)
-        || shell::is_harmless(program)
+        || is_of_the_shell(program) && !hides
         || on_path(program).is_some_and(|path| is_plain_script(&path))
 }
 
@@ -115,7 +181,7 @@ fn is_plain_script(path: &Path) -> bool {
     let first = text.lines().next().unwrap_or_default();
     let line = first.strip_prefix("#!").map(|line| line.replace('/', " "));
     let by_shell = line.is_none_or(|line| line.split_whitespace().any(|word| SHELLS.contains(&word)));
-    by_shell && !names_model(&text) && !shell::screen(&text).programs.iter().any(|name| is_opaque(name))
+    by_shell && !names_model(&text) && !calls(&text).iter().any(|name| is_opaque(name))
 }
 
 fn is_opaque(program: &str) -> bool {

@@ -3,9 +3,10 @@
 use std::{collections::BTreeSet, ops::Range, path::Path};
 
 use looop_core::policy::{
-    Grant, Level, Policy, Rule, Then, When, action_names, command_fault, env_fault, never_matches,
-    pattern_fault, program_fault, read_fault,
+    GRANT_KEYS, Grant, GrantFault, Level, Policy, Rule, Then, When, action_names, command_fault,
+    never_matches, pattern_fault, program_fault, read_grant,
 };
+use serde_json::Value;
 
 use super::{
     error::{MOST_PROBLEMS, Refusal},
@@ -20,7 +21,6 @@ pub const POLICY_FILE: &str = "policy.toml";
 
 const RULE_KEYS: [&str; 4] = ["move", "when", "then", "message"];
 const WHEN_KEYS: [&str; 7] = ["tainted", "plain", "program", "command", "goal", "runner", "path"];
-const GRANT_KEYS: [&str; 4] = ["program", "env", "read", "net"];
 const LONGEST_MESSAGE: usize = 500;
 
 /// Reads the content of a policy file.
@@ -183,40 +183,42 @@ impl Sheet<'_> {
 
     fn grant(&mut self, table: &Field, fields: &[Field]) -> Option<Grant> {
         let before = self.problems.len() + self.left_out;
-        let mut grant = Grant::default();
-        for field in fields {
-            let raw = Raw::Node(&field.value);
-            match field.key.as_str() {
-                "program" => {
-                    let name = raw.text().and_then(|name| sound(name, program_fault));
-                    grant.program = self.take("grant.program", field, name).unwrap_or_default();
-                }
-                "env" => {
-                    let names = texts(&field.value, env_fault);
-                    grant.env = self.take("grant.env", field, names).unwrap_or_default();
-                }
-                "read" => {
-                    let paths = texts(&field.value, read_fault);
-                    grant.read = self.take("grant.read", field, paths).unwrap_or_default();
-                }
-                "net" => grant.net = self.take("grant.net", field, raw.flag()).unwrap_or_default(),
-                _ => self.unknown("grant.", field, &GRANT_KEYS),
-            }
+        for field in fields.iter().filter(|field| !GRANT_KEYS.contains(&field.key.as_str())) {
+            self.unknown("grant.", field, &GRANT_KEYS);
         }
-        if !fields.iter().any(|field| field.key == "program") {
-            let span = fields.first().and_then(|field| field.key_span.as_ref()).or(table.key_span.as_ref());
-            self.complain("grant", span, bad("has no `program`".to_owned()));
+        let values: Vec<(String, Value)> =
+            fields.iter().map(|field| (field.key.clone(), value(&field.value))).collect();
+        let grant = read_grant(&values);
+        for GrantFault { key, why } in grant.as_ref().err().into_iter().flatten() {
+            let field = key.as_ref().and_then(|key| fields.iter().find(|field| field.key == *key));
+            let first = fields.first().and_then(|field| field.key_span.as_ref()).or(table.key_span.as_ref());
+            let span = field.map_or(first, |field| field.value.span.as_ref());
+            let key = key.as_ref().map_or_else(|| "grant".to_owned(), |key| format!("grant.{key}"));
+            self.complain(&key, span, bad(why.clone()));
         }
-        (self.problems.len() + self.left_out == before).then_some(grant)
+        grant.ok().filter(|_| self.problems.len() + self.left_out == before)
     }
 
     fn duplicates(&mut self, table: &Field, grants: &[Grant]) {
         let mut seen = BTreeSet::new();
-        for grant in grants.iter().filter(|grant| !seen.insert(grant.program.as_str())) {
-            let spans = spans_of(table, &grant.program);
-            let complaint = bad(format!("\"{}\" is granted twice; make one grant of both", grant.program));
+        for program in grants.iter().filter_map(whole).filter(|program| !seen.insert(*program)) {
+            let spans = spans_of(table, program);
+            let complaint = bad(format!("\"{program}\" is granted twice; make one grant of both"));
             self.complain("grant.program", spans.last().copied(), complaint);
         }
+    }
+}
+
+/// A value as the reader of grants takes it. Dates and odd numbers are none of its types.
+fn value(node: &Node) -> Value {
+    match &node.item {
+        Item::Null | Item::Date => Value::Null,
+        Item::Bool(flag) => Value::from(*flag),
+        Item::Integer(number) => i64::try_from(*number).map_or(Value::Null, Value::from),
+        Item::Float(number) => Value::from(*number),
+        Item::Text(text) => Value::from(text.as_str()),
+        Item::List(list) => list.iter().map(value).collect(),
+        Item::Table(fields) => fields.iter().map(|field| (field.key.clone(), value(&field.value))).collect(),
     }
 }
 
@@ -271,6 +273,11 @@ fn when_span<'a>(fields: &'a [Field], key: &str) -> Option<&'a Range<usize>> {
     let when = fields.iter().find(|field| field.key == "when")?;
     let Item::Table(keys) = &when.value.item else { return when.key_span.as_ref() };
     keys.iter().find(|field| field.key == key).and_then(|field| field.key_span.as_ref())
+}
+
+/// The program of a grant that stands for all of its shipped commands.
+fn whole(grant: &Grant) -> Option<&str> {
+    if let Grant::Program(grant) = grant { Some(&grant.program) } else { None }
 }
 
 /// Where the grants of a program name it.

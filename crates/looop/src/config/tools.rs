@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use looop_core::policy::Grant;
+use looop_core::policy::{Gives, Grant, Net, ProgramGrant};
 
 use super::{layers::Env, preset::installed};
 
@@ -15,15 +15,17 @@ pub struct Tool {
     pub env: &'static [&'static str],
     /// Where its settings and its keys lie.
     pub read: &'static [&'static str],
+    /// The hosts that it talks to; none where only the person knows them.
+    pub hosts: &'static [&'static str],
 }
 
-/// Every program that `looop init --grant` knows. All of them are of use only with the network.
+/// Every program that `looop init --grant` knows.
 pub const TOOLS: &[Tool] = &[
-    tool("gh", &["GH_TOKEN", "GITHUB_TOKEN"], &["~/.config/gh"]),
-    tool("glab", &["GITLAB_TOKEN"], &["~/.config/glab-cli"]),
-    tool("git", &[], &["~/.gitconfig", "~/.config/git"]),
-    tool("curl", &[], &[]),
-    tool("kubectl", &["KUBECONFIG"], &["~/.kube"]),
+    tool("gh", &["GH_TOKEN", "GITHUB_TOKEN"], &["~/.config/gh"], &["api.github.com", "github.com"]),
+    tool("glab", &["GITLAB_TOKEN"], &["~/.config/glab-cli"], &["gitlab.com"]),
+    tool("git", &[], &[], &["github.com", "gitlab.com"]),
+    tool("curl", &[], &[], &["api.github.com"]),
+    tool("kubectl", &["KUBECONFIG"], &["~/.kube"], &[]),
     tool(
         "aws",
         &[
@@ -35,23 +37,31 @@ pub const TOOLS: &[Tool] = &[
             "AWS_DEFAULT_REGION",
         ],
         &["~/.aws"],
+        &["*.amazonaws.com"],
     ),
-    tool("gcloud", &[], &["~/.config/gcloud"]),
-    tool("az", &[], &["~/.azure"]),
-    tool("terraform", &[], &["~/.terraformrc", "~/.terraform.d"]),
-    tool("jira", &["JIRA_API_TOKEN"], &["~/.config/.jira"]),
-    tool("grafanactl", &["GRAFANA_SERVER", "GRAFANA_TOKEN"], &["~/.config/grafanactl"]),
+    tool("gcloud", &[], &["~/.config/gcloud"], &["*.googleapis.com"]),
+    tool("az", &[], &["~/.azure"], &["management.azure.com", "login.microsoftonline.com"]),
+    tool("jira", &["JIRA_API_TOKEN"], &["~/.config/.jira"], &[]),
+    tool("grafanactl", &["GRAFANA_SERVER", "GRAFANA_TOKEN"], &["~/.config/grafanactl"], &[]),
+    tool("psql", &["PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGPASSWORD"], &[], &[]),
 ];
 
-const fn tool(program: &'static str, env: &'static [&'static str], read: &'static [&'static str]) -> Tool {
-    Tool { program, env, read }
+const fn tool(
+    program: &'static str,
+    env: &'static [&'static str],
+    read: &'static [&'static str],
+    hosts: &'static [&'static str],
+) -> Tool {
+    Tool { program, env, read, hosts }
 }
 
 impl Tool {
     /// The grant that it needs.
     pub fn grant(&self) -> Grant {
         let owned = |list: &[&str]| list.iter().map(|item| (*item).to_owned()).collect();
-        Grant { program: self.program.to_owned(), env: owned(self.env), read: owned(self.read), net: true }
+        let net = if self.hosts.is_empty() { Net::Open } else { Net::Hosts(owned(self.hosts)) };
+        let gives = Gives { env: owned(self.env), read: owned(self.read), net };
+        Grant::Program(ProgramGrant { program: self.program.to_owned(), gives })
     }
 }
 

@@ -13,7 +13,7 @@ use looop_core::model::rights::Rights;
 use looop_session::{Fence, Launched, Spec, Standing, host};
 use looop_store::Reader;
 
-use super::{environ, labour, notify, outputs, room, sandbox};
+use super::{environ, labour, notify, outputs, room, sandbox, stages};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 use crate::pulse::{Message, Poster, post};
@@ -52,7 +52,7 @@ pub(crate) fn start(
         |error: host::HostError| Failure::new(format!("session {session} could not be started: {error}"));
     let waiter = {
         let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
-        let (notice, folder) = (speaks(plan), folder.clone());
+        let (notice, rights, folder) = (speaks(plan), plan.rights.clone(), folder.clone());
         // What cannot be ended by this is ended at its deadline.
         let end = move || drop(host::end(&folder));
         let watch = confined.then(|| room::watch(reader.root(), end)).transpose()?;
@@ -62,7 +62,7 @@ pub(crate) fn start(
                 Err(failure) => unknown(&session, &failure.error),
             };
             let outcome = within_room(watch.as_ref(), outcome);
-            post(&sender, Message::Acted(beat, brought(&reader, confined, outcome)));
+            post(&sender, Message::Acted(beat, brought(&reader, &rights, outcome)));
         })?
     };
     let prepared = host::prepare(&folder, &spec).map_err(failed)?;
@@ -121,6 +121,11 @@ fn spec(reader: &Reader, config: &Config, plan: &Plan, session: &str) -> Result<
             let command = sandbox::Command { argv, read: Vec::new(), env: &more, goal: &goal };
             sandbox::dress(data, config, granted, command)?
         }
+        Rights::Staged(parts) => {
+            let command =
+                stages::Pipeline { stages: parts, cwd: &cwd, read: Vec::new(), env: &more, goal: &goal };
+            stages::dress(data, config, command)?
+        }
     };
     let mut spec = Spec::new(argv, cwd, env);
     spec.deadline_ms = Some(u64::try_from(deadline.as_millis()).unwrap_or(u64::MAX));
@@ -139,7 +144,7 @@ pub(crate) fn recover(
     (beat, plan, session): (BeatId, &Plan, &str),
     sender: &Poster,
 ) -> Result<()> {
-    let (notice, confined) = (speaks(plan), !plan.rights.is_person());
+    let (notice, rights) = (speaks(plan), plan.rights.clone());
     let (reader, session, sender) = (reader.clone(), session.to_owned(), sender.clone());
     threads::start("adopted", move || {
         let folder = folder(&reader, &session);
@@ -153,7 +158,7 @@ pub(crate) fn recover(
                     Ok(standing) => outcome(&reader, (&session, notice), standing),
                     Err(failure) => unknown(&session, &failure.error),
                 };
-                brought(&reader, confined, outcome)
+                brought(&reader, &rights, outcome)
             }
             Ok(ended @ (Standing::Absent | Standing::Ended(_) | Standing::Lost | Standing::Corrupt(_))) => {
                 outcome(&reader, (&session, notice), ended)
@@ -212,16 +217,30 @@ fn within_room(watch: Option<&room::Watch>, outcome: Outcome) -> Outcome {
     }
 }
 
-/// The outcome of a move, once what it made was copied to `reports/`.
-fn brought(reader: &Reader, confined: bool, outcome: Outcome) -> Outcome {
-    let refused = if confined { outputs::copy(reader.root()) } else { Vec::new() };
-    match outcome {
-        Outcome::Done { note: None, shell } if !refused.is_empty() => {
-            let note = format!("not copied to reports/: {}", one_line(&refused.join("; "), 300));
-            Outcome::Done { note: Some(note), shell }
-        }
-        outcome @ (Outcome::Done { .. } | Outcome::Failed { .. } | Outcome::Interrupted { .. }) => outcome,
+/// The outcome of a move, once what it made was copied to `reports/`, with what it did not get and what was not copied.
+fn brought(reader: &Reader, rights: &Rights, outcome: Outcome) -> Outcome {
+    let mut said = Vec::new();
+    if !rights.is_person() {
+        let withheld: Vec<&str> = rights.withheld().into_iter().collect();
+        let refused = outputs::copy(reader.root());
+        said.extend(list("not granted", &withheld.join("; ")));
+        said.extend(list("not copied to reports/", &refused.join("; ")));
     }
+    let said = (!said.is_empty()).then(|| said.join("; "));
+    match (outcome, said) {
+        (Outcome::Done { note, shell }, Some(said)) => Outcome::Done {
+            note: Some(note.map_or_else(|| said.clone(), |note| format!("{note}; {said}"))),
+            shell,
+        },
+        (Outcome::Failed { reason, shell }, Some(said)) => {
+            Outcome::Failed { reason: format!("{reason}; {said}"), shell }
+        }
+        (outcome, _) => outcome,
+    }
+}
+
+fn list(what: &str, items: &str) -> Option<String> {
+    (!items.is_empty()).then(|| format!("{what}: {}", one_line(items, 300)))
 }
 
 /// Whether a move tells the person something.

@@ -5,14 +5,13 @@ use std::path::PathBuf;
 
 use looop_core::model::digest::Digest;
 use looop_core::model::rights::Rights;
-use looop_core::policy::{Level, Policy, granted};
-use looop_core::shell::{screen, screen_script};
+use looop_core::policy::{Level, Policy, Text, run};
 use looop_core::world::observation::{Doc, Docs};
 use looop_session::Job;
 use looop_store::Reader;
 
 use super::sense::FOREIGN_TIMEOUT;
-use super::{sandbox, worktree};
+use super::{sandbox, stages, worktree};
 use crate::config::Config;
 
 /// What is said of something that must not be run.
@@ -43,28 +42,39 @@ impl<'a> Authored<'a> {
         }
         let script = reader.read(&path).known(&path)?.unwrap_or_default();
         let script = String::from_utf8_lossy(&script);
-        Ok(Rights::Confined(granted(&self.policy, &screen_script(&script))))
+        Ok(run(&self.policy.grants, Text::Sensor(&script), false).rights)
     }
 
     /// The rights of a goal's check.
     pub(crate) fn check(&self, docs: &Docs, goal: &str, check: &str) -> Rights {
         let written = self.written.get(&format!("goals/{goal}.md")).copied();
         if written.is_some() && written == docs.goals.get(goal).and_then(Doc::digest) {
-            return Rights::Confined(granted(&self.policy, &screen(check)));
+            return run(&self.policy.grants, Text::Check(check), false).rights;
         }
         Rights::Person
     }
 
     /// The job with these rights, or why it is not run.
     pub(crate) fn dressed(&self, reader: &Reader, rights: &Rights, job: Job) -> Result<Job, String> {
-        let Rights::Confined(granted) = rights else { return Ok(job) };
+        if rights.is_person() {
+            return Ok(job);
+        }
         let means = sandbox::means(self.config)?;
         if means == sandbox::Means::None && self.policy.level != Level::Open {
             return Err(UNCONFINED.to_owned());
         }
         let read = needed(reader, &job)?;
-        let command = sandbox::Command { argv: job.argv, read, env: &[], goal: "" };
-        let dressed = sandbox::dress(reader.root(), self.config, granted, command);
+        let dressed = match rights {
+            Rights::Person => return Ok(job),
+            Rights::Confined(granted) => {
+                let command = sandbox::Command { argv: job.argv, read, env: &[], goal: "" };
+                sandbox::dress(reader.root(), self.config, granted, command)
+            }
+            Rights::Staged(parts) => {
+                let command = stages::Pipeline { stages: parts, cwd: &job.cwd, read, env: &[], goal: "" };
+                stages::dress(reader.root(), self.config, command)
+            }
+        };
         let (argv, env) = dressed.map_err(|failure| failure.error)?;
         // A daemon that outlived it would outlive what confines and names it.
         let timeout = job.timeout.or(Some(FOREIGN_TIMEOUT));

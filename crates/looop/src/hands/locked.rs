@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use looop_core::model::rights::Rights;
 use looop_core::policy::Level;
 use looop_session::Spec;
 use looop_store::Reader;
@@ -82,10 +81,7 @@ impl Confined {
         (task, agent): (&Task, &Agent),
         spec: &Spec,
     ) -> std::result::Result<Vec<OsString>, String> {
-        let granted = match &task.rights {
-            Rights::Confined(granted) if task.command.is_some() => Some(granted),
-            Rights::Person | Rights::Confined(_) => None,
-        };
+        let granted = task.rights.of_command().filter(|_| task.command.is_some());
         let program =
             program(agent.command.as_str()).map(|program| program.rsplit('/').next().unwrap_or(program));
         let folder = task.cwd.as_ref().filter(|_| task.repo.is_none()).map(|_| spec.cwd.as_path());
@@ -100,7 +96,7 @@ impl Confined {
             program,
             goal: task.goal.as_deref().unwrap_or(""),
             runner: agent.runner.as_ref().and_then(|name| config.runners.get(name.as_str())),
-            granted,
+            granted: granted.as_ref(),
         };
         let confine = sandbox::of_worker(config, reader.root(), &wanted)?;
         sandbox::wrap(&self.means, &confine, reader.root(), spec.argv.clone())

@@ -42,6 +42,7 @@ pub(crate) mod screens;
 pub(crate) mod seeds;
 pub(crate) mod sense;
 pub(crate) mod settled;
+pub(crate) mod stages;
 pub(crate) mod task;
 mod temp;
 pub(crate) mod trial;

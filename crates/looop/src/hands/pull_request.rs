@@ -1,7 +1,7 @@
 //! The work of a worker as a pull request: its branch is pushed, and gh opens the request.
 
 use looop_core::model::rights::Granted;
-use looop_core::policy::Policy;
+use looop_core::policy::{Grant, Policy};
 use looop_core::world::fleet::worker_of;
 
 use super::git::program;
@@ -10,9 +10,14 @@ use super::worktree::{Origin, note};
 
 /// What is granted to gh, if it may be called.
 fn granted(policy: &Policy) -> Option<Granted> {
-    let grants: Vec<_> = policy.grants.iter().filter(|grant| grant.program == "gh").collect();
-    let env = || grants.iter().flat_map(|grant| grant.env.clone()).collect();
-    (!grants.is_empty()).then(|| Granted { env: env(), ..Granted::default() })
+    let gives = |grant: &Grant| match grant {
+        Grant::Path(_) => None,
+        Grant::Command(command) => Some(command.gives.env.clone()),
+        Grant::Program(program) => Some(program.gives.env.clone()),
+    };
+    let grants = policy.grants.iter().filter(|grant| grant.program() == Some("gh"));
+    let env: Vec<Vec<String>> = grants.filter_map(gives).collect();
+    (!env.is_empty()).then(|| Granted { env: env.concat(), ..Granted::default() })
 }
 
 impl Desk<'_> {

@@ -69,5 +69,8 @@ fn run(
     let stderr = stderr.map_or(String::new(), |text| {
         format!("; it said: {}", looop_core::model::moves::one_line(text, 300))
     });
-    Ok(Some(format!("tried and not written: {message}{stderr}")))
+    let withheld: Vec<&str> = rights.withheld().into_iter().collect();
+    let withheld =
+        if withheld.is_empty() { String::new() } else { format!("; not granted: {}", withheld.join("; ")) };
+    Ok(Some(format!("tried and not written: {message}{stderr}{withheld}")))
 }

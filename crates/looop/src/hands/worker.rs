@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use looop_core::model::outcome::{Ended, Outcome};
 use looop_core::model::plan::Author;
-use looop_core::model::rights::Rights;
 use looop_session::{HostError, Kill, Launched, Receipt, Size, Spec, Standing, Start, StartError, host};
 use looop_store::Reader;
 
@@ -146,11 +145,9 @@ fn env(
         ("TERM", "xterm-256color"),
         ("COLORTERM", "truecolor"),
     ];
-    let mut env = match &task.rights {
-        Rights::Confined(granted) if task.command.is_some() => {
-            environ::of_decider(reader.root(), config, granted, &more)?
-        }
-        Rights::Person | Rights::Confined(_) => environ::of_person(reader.root(), config, &more)?,
+    let mut env = match task.rights.of_command().filter(|_| task.command.is_some()) {
+        Some(granted) => environ::of_decider(reader.root(), config, &granted, &more)?,
+        None => environ::of_person(reader.root(), config, &more)?,
     };
     match confined {
         Some(confined) => confined.adapt(reader, config, &mut env)?,

@@ -92,7 +92,8 @@ fn granted(place: &Place, reader: &Reader, wanted: &[&Tool]) -> Result<Vec<Strin
     let mut added = Vec::new();
     let day = clock::now().day();
     let policy = policy::append(reader, |before| {
-        let is_granted = |tool: &Tool| before.grants.iter().any(|grant| grant.program == tool.program);
+        let is_granted =
+            |tool: &Tool| before.grants.iter().any(|grant| grant.program() == Some(tool.program));
         for tool in wanted {
             if is_granted(tool) {
                 said.push(format!("{} is granted already", tool.program));
@@ -110,7 +111,7 @@ fn granted(place: &Place, reader: &Reader, wanted: &[&Tool]) -> Result<Vec<Strin
     said.extend(away.map(|name| format!("note: {name} is not on your PATH yet")));
     let open = found.iter().map(|tool| tool.program);
     let open: Vec<&str> =
-        open.filter(|name| policy.grants.iter().all(|grant| grant.program != *name)).collect();
+        open.filter(|name| policy.grants.iter().all(|grant| grant.program() != Some(*name))).collect();
     if !open.is_empty() {
         said.push(format!(
             "found {}: run by a decider they get no network and no secrets until you grant them; for one: looop init \

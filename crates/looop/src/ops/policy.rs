@@ -4,13 +4,11 @@ use std::path::Path;
 
 use looop_core::gate::Limits;
 use looop_core::intake;
-use looop_core::model::moves::{Move, Proposal};
+use looop_core::model::moves::Proposal;
 use looop_core::model::name::Name;
-use looop_core::model::rights::Granted;
-use looop_core::policy::{Case, Policy, Ruling, Scene, case, granted, judge, unreached};
-use looop_core::shell::Danger;
+use looop_core::model::rights::{Granted, Rights, Stage};
+use looop_core::policy::{Case, Policy, Ruling, Run, Scene, case, gives_nothing, judge, unreached};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::{Place, propose, see};
 use crate::config::{self, Config, POLICY_FILE};
@@ -49,6 +47,7 @@ pub(crate) fn check(place: &Place, file: Option<&Path>) -> Result<Vec<String>> {
     let counts = format!("{} and {}", count(policy.rules.len(), "rule"), count(policy.grants.len(), "grant"));
     let mut said = vec![format!("{}: {counts}", path.display())];
     said.extend(unreached_rules(&policy));
+    said.extend(empty_grants(&policy));
     Ok(said)
 }
 
@@ -60,6 +59,12 @@ fn count(number: usize, what: &str) -> String {
 pub(crate) fn unreached_rules(policy: &Policy) -> Vec<String> {
     let hidden = (0..policy.rules.len()).filter_map(|at| Some((at + 1, unreached(&policy.rules, at)? + 1)));
     hidden.map(|(at, by)| format!("rule {at} is never reached: rule {by} decides before it")).collect()
+}
+
+/// Grants that give nothing, in words.
+pub(crate) fn empty_grants(policy: &Policy) -> Vec<String> {
+    let numbered = policy.grants.iter().enumerate();
+    numbered.filter_map(|(at, grant)| Some(format!("grant {}: {}", at + 1, gives_nothing(grant)?))).collect()
 }
 
 /// What is supposed about a move to be tried.
@@ -85,12 +90,30 @@ pub(crate) struct Tried {
     pub(crate) runner: Option<String>,
     pub(crate) path: Option<String>,
     pub(crate) tainted: bool,
-    pub(crate) programs: Vec<String>,
-    pub(crate) findings: Vec<Value>,
-    /// What its commands get, if it has any.
-    pub(crate) granted: Option<Granted>,
+    /// What each of its shell texts would run.
+    pub(crate) runs: Vec<Ran>,
     /// Whether they are confined on this machine.
     pub(crate) confined: bool,
+}
+
+/// What a shell text would run.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ran {
+    pub(crate) text: String,
+    /// Why it is no plain pipeline, if it is none.
+    pub(crate) not_plain: Option<String>,
+    /// Its boxes: one for each command of a pipeline that gets a grant, and else one for all.
+    pub(crate) boxes: Vec<Boxed>,
+    /// The grants that it does not get although it names their program, each with the reason.
+    pub(crate) withheld: Vec<String>,
+}
+
+/// What runs in one box, and what it gets.
+#[derive(Debug, Serialize)]
+pub(crate) struct Boxed {
+    pub(crate) argv: Vec<String>,
+    pub(crate) grant: Option<String>,
+    pub(crate) granted: Granted,
 }
 
 /// Tries a move as if a decider had proposed it.
@@ -107,7 +130,7 @@ pub(crate) fn test(place: &Place, text: &str, supposed: Supposed) -> Result<Trie
     case.goal_by_person &= !supposed.goal_by_decider;
     let there = case.goal.is_some_and(|goal| seen.observation.docs.goals.contains_key(goal));
     let ruling = judge(&limits.policy, &case);
-    Ok(Tried { goal_by: goal_by(&case, there), ..tried(&limits.policy, &case, ruling) })
+    Ok(Tried { goal_by: goal_by(&case, there), ..tried(&case, ruling) })
 }
 
 /// Reads the file of a move.
@@ -121,12 +144,7 @@ fn goal_by(case: &Case<'_>, there: bool) -> Option<&'static str> {
     (case.goal.is_some() && there).then_some(by)
 }
 
-fn tried(policy: &Policy, case: &Case<'_>, ruling: Ruling) -> Tried {
-    let findings = case.screening.findings.iter();
-    let findings = findings.map(|finding| json!({"danger": danger(finding.danger), "what": finding.what}));
-    let has_shell = matches!(case.action, Move::RunShell { .. } | Move::WriteSensor { .. })
-        || !case.screening.programs.is_empty()
-        || !case.screening.findings.is_empty();
+fn tried(case: &Case<'_>, ruling: Ruling) -> Tried {
     Tried {
         v: 1,
         action: case.action.action(),
@@ -139,17 +157,32 @@ fn tried(policy: &Policy, case: &Case<'_>, ruling: Ruling) -> Tried {
         runner: case.runner.map(str::to_owned),
         path: case.path.clone(),
         tainted: case.tainted,
-        programs: case.screening.programs.iter().cloned().collect(),
-        findings: findings.collect(),
-        granted: has_shell.then(|| granted(policy, &case.screening)),
+        runs: case.runs.iter().map(ran).collect(),
         confined: case.confined,
     }
 }
 
-fn danger(danger: Danger) -> &'static str {
-    match danger {
-        Danger::Plain => "plain",
-        Danger::Unknown => "unknown",
-        Danger::Destructive => "destructive",
+fn ran(run: &Run) -> Ran {
+    let alone = |granted: &Granted| Granted { withheld: Vec::new(), ..granted.clone() };
+    let boxes = match &run.rights {
+        Rights::Person => Vec::new(),
+        Rights::Confined(granted) => {
+            let argv = ["bash", "-c", &run.text].map(str::to_owned).to_vec();
+            vec![Boxed { argv, grant: None, granted: alone(granted) }]
+        }
+        Rights::Staged(stages) => {
+            let of = |stage: &Stage| Boxed {
+                argv: stage.argv.clone(),
+                grant: stage.grant.clone(),
+                granted: alone(&stage.granted),
+            };
+            stages.iter().map(of).collect()
+        }
+    };
+    Ran {
+        text: run.text.clone(),
+        not_plain: run.programs.as_ref().err().map(ToString::to_string),
+        boxes,
+        withheld: run.rights.withheld().into_iter().map(str::to_owned).collect(),
     }
 }

@@ -105,15 +105,17 @@ fn what_it_rests_on_may_not_change_and_it_can_be_asked_for_anew() {
     assert_eq!(profile.file("PLAYBOOK.md").as_deref(), Some(BOLD));
 }
 
-/// A shell move that waits because it cannot be taken back, and runs with the person's rights once approved.
+/// A shell move that waits because nothing is confined, and runs with the person's rights once approved.
 #[test]
 fn an_approved_command_runs_once_with_the_persons_rights_and_its_end_is_told() {
     let profile = Profile::bare(LOOOP).guarded().goal("ship", "# Ship\n");
     let mark = profile.outside().join("mark");
-    let cmd = format!("$0 -c 'echo once >> {}'; exit 3", mark.display());
+    let cmd = format!("echo once >> {}; exit 3", mark.display());
     let profile = profile.decider(&json!({"action": "run_shell", "cmd": cmd}));
+    let config = profile.file("config.toml").expect("a config");
+    profile.write("config.toml", format!("sandbox = \"off\"\n{config}"));
     profile.beat();
-    assert!(!mark.exists(), "it hides its program, so it waits");
+    assert!(!mark.exists(), "nothing confines it, so it waits");
     profile.run(&["asks"]).ok();
     profile.run(&["answer", "ask-1", "yes"]).fails(1, "approved ask-1, and it failed");
     assert_eq!(std::fs::read_to_string(&mark).expect("it ran"), "once\n");

@@ -28,6 +28,7 @@ mod sandbox;
 mod sense;
 mod sensors_told;
 mod service;
+mod stages;
 mod unbeaten;
 mod undo;
 mod up;

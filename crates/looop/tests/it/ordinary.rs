@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 const LOOOP: &str = env!("CARGO_BIN_EXE_looop");
 /// Grants as `init` offers them.
 const GRANTS: &str = "[[grant]]\nprogram = \"gh\"\nenv = [\"GH_TOKEN\"]\nread = [\"~/.config/gh\"]\nnet = true\n\
-    [[grant]]\nprogram = \"curl\"\nenv = [\"LINEAR_API_KEY\"]\nnet = true\n";
+    [[grant]]\ncommand = [\"linear\", \"issues\"]\nenv = [\"LINEAR_API_KEY\"]\nnet = [\"api.linear.app\"]\n";
 
 /// A person's profile: sensors over GitHub, Linear and Grafana that use programs and tokens of theirs.
 fn work() -> Profile {
@@ -25,6 +25,10 @@ fn work() -> Profile {
         (
             "curl",
             "#!/bin/sh\ncase \"$*\" in *Bearer\\ key*) echo '{\"data\":{\"issues\":[1]}}';; *) exit 22;; esac\n",
+        ),
+        (
+            "linear",
+            "#!/bin/sh\n[ \"$LINEAR_API_KEY\" = key ] || exit 22\necho '{\"data\":{\"issues\":[1]}}'\n",
         ),
         ("notify", "#!/bin/sh\necho \"$1\" >> \"$NOTES\"\n"),
     ];
@@ -89,7 +93,6 @@ fn usual() -> Vec<Value> {
         json!({"action": "write_goal", "id": "docs", "body": "# Docs\nThe docs are up to date.\n"}),
         json!({"action": "write_goal", "id": "ci", "body": "---\ncheck: test -e reports/weekly.md\n---\n# CI\n"}),
         json!({"action": "write_goal", "id": "docs", "body": "---\nevery: 1d\n---\n# Docs\nChecked daily.\n"}),
-        json!({"action": "write_goal", "id": "tidy", "body": "---\nrun: date > reports/tidy.md\nevery: 1d\n---\n# Tidy\n"}),
         json!({"action": "archive_goal", "id": "docs"}),
         json!({"action": "write_schedule", "name": "later", "in_s": 3600, "note": "look again"}),
         json!({"action": "write_schedule", "name": "daily", "cron": "0 9 * * 1-5", "note": "stand-up"}),
@@ -116,18 +119,14 @@ fn alone() -> Vec<Value> {
     vec![
         shell("gh pr list --json number,title"),
         shell("gh pr list --json number | jq length"),
-        shell("gh run list --limit 5 > runs.json"),
-        shell("gh pr view 1 --json title | jq -r '.[0].title' > ../reports/pr.md"),
-        shell(
-            "curl -s -H \"Authorization: Bearer $LINEAR_API_KEY\" https://api.linear.app/graphql | jq .data",
-        ),
+        shell("gh run list --limit 5 | tee runs.json"),
+        shell("gh pr view 1 --json title | jq -r '.[0].title' | tee ../reports/pr.md"),
+        shell("linear issues | jq .data"),
+        json!({"action": "write_goal", "id": "tidy", "body": "---\nrun: date > reports/tidy.md\nevery: 1d\n---\n# Tidy\n"}),
         json!({"action": "start_worker", "id": "free", "prompt": "Read the news."}),
         sensor("reports", "#!/bin/sh\nls reports | wc -l\n"),
         sensor("prs", "#!/bin/bash\nset -euo pipefail\ngh pr list --json number | jq '{signal: length}'\n"),
-        sensor(
-            "issues",
-            "#!/bin/sh\n# Needs LINEAR_API_KEY.\ncurl -s -H \"Authorization: Bearer $LINEAR_API_KEY\" https://x | jq '{signal: .data}'\n",
-        ),
+        sensor("issues", "#!/bin/sh\n# Needs LINEAR_API_KEY.\nlinear issues | jq '{signal: .data}'\n"),
     ]
 }
 
@@ -138,6 +137,7 @@ fn named() -> Vec<Value> {
         json!({"action": "start_worker", "id": "own", "prompt": "Build.", "command": "make"}),
         json!({"action": "write_sensor", "name": "more", "script": "#!/bin/sh\necho 1\n"}),
         json!({"action": "start_worker", "id": "other", "prompt": "x", "goal": "ci"}),
+        json!({"action": "write_goal", "id": "again", "body": "---\nrun: date\nevery: 1d\n---\n# Again\n"}),
         shell("gh pr list"),
     ]
 }
@@ -181,6 +181,25 @@ fn what_is_granted_is_given_without_a_word_while_no_stranger_is_heard() {
         })
         .collect();
     assert!(held.is_empty(), "{}", held.join("\n"));
+}
+
+/// What cannot have a grant runs without one, and says which it did not get and why.
+#[test]
+fn what_gets_no_grant_says_why() {
+    for (cmd, why) in [
+        (
+            "gh run list > runs.json",
+            "not granted: gh: `>` is a redirection; only plain words joined by | get grants",
+        ),
+        ("gh pr merge 1", "not granted: gh: no grant has \"merge\" in `gh pr merge 1`"),
+        ("echo x | gh pr list", "not granted: gh: a granted command must be the first of its pipeline"),
+    ] {
+        let profile = work();
+        let said = beat(&profile, &shell(cmd));
+        assert!(said.contains("exit 4") && said.contains(why), "{cmd}: {said}");
+        let brief = profile.run(&["beat", "--dry-run"]).ok().stdout;
+        assert!(brief.contains(why), "{cmd}: {brief}");
+    }
 }
 
 /// Once a stranger is heard, what the default names waits, and nothing else does.

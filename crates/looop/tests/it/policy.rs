@@ -45,8 +45,8 @@ fn show_prints_the_level_the_rules_the_list_and_the_grants() {
         "1     write_playbook  tainted = false  deny  I keep that myself",
         "2     archive_goal    always           ask",
         "the built-in list \"guarded\"",
-        "its shell is destructive",
-        "gh       variables GH_TOKEN, network",
+        "nothing confines it here",
+        "commands that only look)  variables GH_TOKEN, all of the network  asks",
     ];
     for text in expected {
         assert!(shown.contains(text), "{text:?} in\n{shown}");
@@ -121,6 +121,44 @@ fn test_names_the_rule_that_decides() {
     profile.run_with(&["policy", "test", "-"], b"no").fails(1, "the move is not JSON");
 }
 
+/// What a command gets, box by box, and which grant it does not get and why.
+#[test]
+fn test_shows_each_box_and_what_is_withheld() {
+    let grants = "[[grant]]\ncommand = [\"gh\", \"pr\", \"list\", \"--json=*\"]\nenv = [\"GH_TOKEN\"]\nnet = [\"api.github.com\"]\n\
+                  [[grant]]\npath = \"~/src\"\nwrite = true\n[[grant]]\nprogram = \"terraform\"\n";
+    let profile = ruled(grants);
+    let shell = |cmd: &str| json!({"action": "run_shell", "cmd": cmd});
+    let tried = test(&profile, &shell("gh pr list --json title | jq -r .x"), &[]);
+    let boxes = &tried["runs"][0]["boxes"];
+    assert_eq!(tried["then"], "allow");
+    assert_eq!(boxes[0]["argv"], json!(["gh", "pr", "list", "--json", "title"]));
+    assert_eq!(boxes[0]["grant"], "gh pr list --json=*");
+    assert_eq!(boxes[0]["granted"], json!({"env": ["GH_TOKEN"], "net": true, "hosts": ["api.github.com"]}));
+    assert_eq!(boxes[1]["argv"], json!(["jq", "-r", ".x"]));
+    assert_eq!(boxes[1]["granted"], json!({"write": ["~/src"]}));
+    assert_eq!(test(&profile, &shell("gh pr list"), &["--tainted"])["then"], "ask");
+
+    let tried = test(&profile, &shell("gh pr list > x"), &["--tainted"]);
+    assert_eq!(tried["then"], "allow", "it gets nothing that taint could reach");
+    assert_eq!(tried["runs"][0]["not_plain"], "`>` is a redirection");
+    assert_eq!(tried["runs"][0]["boxes"][0]["argv"], json!(["bash", "-c", "gh pr list > x"]));
+    let withheld = tried["runs"][0]["withheld"].to_string();
+    assert!(
+        withheld.contains("gh: `>` is a redirection") && withheld.contains("~/src can only be read"),
+        "{withheld}"
+    );
+    let move_ = shell("gh pr list | jq .").to_string();
+    let words = profile.run_with(&["policy", "test", "-"], move_.as_bytes()).ok().stdout;
+    for line in ["runs      gh pr list", "grant     gh pr list --json=*", "runs      jq ."] {
+        assert!(words.contains(line), "{line} in {words}");
+    }
+    let checked = profile.run(&["policy", "check"]).ok().stdout;
+    assert!(
+        checked.contains("grant 3: no command of terraform is granted: write command = [\"terraform\", …]"),
+        "{checked}"
+    );
+}
+
 /// Nothing is done, and nothing is written down.
 #[test]
 fn to_try_a_move_leaves_no_trace() {
@@ -190,8 +228,7 @@ fn init_finds_tools_and_grants_only_what_is_asked_for() {
     let mode = fs::metadata(profile.data().join("policy.toml")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let shown = profile.run(&["policy", "show", "--json"]).ok().json();
-    let gh =
-        json!({"program": "gh", "env": ["GH_TOKEN", "GITHUB_TOKEN"], "read": ["~/.config/gh"], "net": true});
+    let gh = json!({"program": "gh", "env": ["GH_TOKEN", "GITHUB_TOKEN"], "read": ["~/.config/gh"], "net": ["api.github.com", "github.com"]});
     assert_eq!(shown["grants"][0], gh);
 
     let said = profile.run(&["init", "--grant", "gh"]).ok().stdout;

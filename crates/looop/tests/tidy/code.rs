@@ -35,6 +35,7 @@ const DOORS: &[(&str, &str)] = &[
     ("cli/hidden.rs", "hands::decider"),
     ("cli/hidden.rs", "hands::notify"),
     ("cli/hidden.rs", "hands::sandbox"),
+    ("cli/hidden.rs", "hands::stages"),
     ("cli/hidden.rs", "hands::works"),
     ("ops/", "cli::warn"),
     ("hands/", "pulse::Message"),

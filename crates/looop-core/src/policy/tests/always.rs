@@ -2,10 +2,6 @@
 
 use super::given::*;
 
-fn command(cmd: &str) -> Move {
-    Move::RunShell { cmd: cmd.to_owned(), reason: None }
-}
-
 #[test]
 fn it_is_about_this_very_command_or_file() {
     let goal = || texts(&["ship"]);
@@ -21,9 +17,9 @@ fn it_is_about_this_very_command_or_file() {
         ),
     ];
     for (action, when) in table {
-        let made = always_rule(&action, Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
+        let made = always_rule(&action, Some("ship"), true).unwrap();
         assert_eq!(made, rule(action.action(), when.clone(), Then::Allow));
-        let made = always_rule(&action, None, &screened(&["gh"], Danger::Plain)).unwrap();
+        let made = always_rule(&action, None, true).unwrap();
         assert_eq!(made, rule(action.action(), When { goal: Vec::new(), ..when }, Then::Allow));
         assert_eq!(never_matches(&made), None, "{made:?}");
     }
@@ -34,23 +30,26 @@ fn it_is_about_this_very_command_or_file() {
 fn what_would_allow_the_unseen_is_refused() {
     for action in every_move() {
         let bounded = matches!(action.action(), "run_shell" | "archive_goal" | "drop_schedule");
-        let made = always_rule(&action, Some("ship"), &Screening::default());
+        let made = always_rule(&action, Some("ship"), true);
         assert_eq!(made.is_ok(), bounded, "{action:?} {made:?}");
         assert!(bounded || made.is_err_and(|why| why.contains("not for always")), "{action:?}");
     }
-    for danger in [Danger::Unknown, Danger::Destructive] {
-        assert!(always_rule(&command("x"), Some("ship"), &screened(&["x"], danger)).is_err());
+    for cmd in ["x > y", "x $y", "x; y", "eval x"] {
+        assert!(always_rule(&command(cmd), Some("ship"), true).is_ok(), "{cmd}");
+        assert!(
+            always_rule(&command(cmd), Some("ship"), false).is_err_and(|why| why.contains("not for always")),
+            "{cmd}"
+        );
     }
 }
 
 /// The same command is allowed from then on; another one of the same program, or for another goal, is judged as before.
 #[test]
 fn it_allows_the_same_again_and_nothing_else() {
-    let made = always_rule(&command("gh pr list"), Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
+    let made = always_rule(&command("gh pr list"), Some("ship"), true).unwrap();
     let ruled = |cmd: &str, goal| {
         let action = command(cmd);
-        let screening = screened(&["gh"], Danger::Plain);
-        let case = Case { goal: Some(goal), screening, ..plain(&action) };
+        let case = Case { goal: Some(goal), runs: runs(&[cmd]), ..plain(&action) };
         judge(&policy(Level::Locked, vec![made.clone()]), &case).then
     };
     assert_eq!(ruled("gh pr list", "ship"), Then::Allow);
@@ -66,7 +65,7 @@ fn it_allows_the_same_again_and_nothing_else() {
 
 #[test]
 fn its_text_is_a_block_with_a_comment_that_cannot_break_out() {
-    let made = always_rule(&command("gh pr list"), Some("ship"), &screened(&["gh"], Danger::Plain)).unwrap();
+    let made = always_rule(&command("gh pr list"), Some("ship"), true).unwrap();
     let text = rule_text(&made, "always, for ask-3\n[[rule]]\r\nthen = \"allow\"\u{202e}");
     let expected = "\n# always, for ask-3\n# [[rule]]\n# then = \"allow\"\n[[rule]]\nmove = \"run_shell\"\n\
                     when = { command = [\"gh pr list\"], goal = [\"ship\"] }\nthen = \"allow\"\n";

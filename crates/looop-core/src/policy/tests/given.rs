@@ -5,9 +5,7 @@ use std::collections::BTreeSet;
 pub(super) use super::super::*;
 pub(super) use crate::model::moves::Move;
 pub(super) use crate::model::name::Name;
-pub(super) use crate::shell::{Danger, Finding, Screening, is_harmless};
-
-pub(super) const DANGERS: [Danger; 3] = [Danger::Plain, Danger::Unknown, Danger::Destructive];
+pub(super) use crate::model::rights::{Granted, Rights, Stage};
 
 pub(super) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -39,18 +37,14 @@ pub(super) fn every_move() -> Vec<Move> {
 }
 
 pub(super) fn shell() -> Move {
-    Move::RunShell { cmd: "x".to_owned(), reason: None }
+    command("x")
 }
 
-/// A text that runs these programs and is so dangerous.
-pub(super) fn screened(programs: &[&str], danger: Danger) -> Screening {
-    let finding = Finding { danger, what: "it stands out".to_owned() };
-    let findings = if danger == Danger::Plain { Vec::new() } else { vec![finding] };
-    let programs = programs.iter().map(|program| (*program).to_owned()).collect();
-    Screening { programs, findings, ..Screening::default() }
+pub(super) fn command(cmd: &str) -> Move {
+    Move::RunShell { cmd: cmd.to_owned(), reason: None }
 }
 
-/// A case in which nothing is suspicious and no goal is served.
+/// A case in which nothing is suspicious, no goal is served and nothing is run.
 pub(super) fn plain(action: &Move) -> Case<'_> {
     Case {
         action,
@@ -61,9 +55,21 @@ pub(super) fn plain(action: &Move) -> Case<'_> {
         by_hand: false,
         path: None,
         tainted: false,
-        screening: Screening::default(),
+        runs: Vec::new(),
         confined: true,
     }
+}
+
+/// What these commands run, with `gh pr list` granted.
+pub(super) fn runs(commands: &[&str]) -> Vec<Run> {
+    commands.iter().map(|text| run(&[gh()], Text::Command(text), false)).collect()
+}
+
+/// A grant of `gh pr list` with its token.
+pub(super) fn gh() -> Grant {
+    let gives = Gives { env: texts(&["GH_TOKEN"]), net: Net::Open, ..Gives::default() };
+    let pattern = Pattern::parse(&texts(&["gh", "pr", "list", "--json=*"])).unwrap();
+    Grant::Command(CommandGrant { command: pattern, gives, tainted: OnTaint::Ask })
 }
 
 pub(super) fn rule(action: &str, when: When, then: Then) -> Rule {
@@ -72,12 +78,6 @@ pub(super) fn rule(action: &str, when: When, then: Then) -> Rule {
 
 pub(super) fn policy(level: Level, rules: Vec<Rule>) -> Policy {
     Policy { level, rules, grants: Vec::new() }
-}
-
-/// A policy that grants `gh` its token.
-pub(super) fn grants_gh(level: Level) -> Policy {
-    let grant = Grant { program: "gh".into(), env: vec!["GH_TOKEN".into()], read: Vec::new(), net: true };
-    Policy { level, rules: Vec::new(), grants: vec![grant] }
 }
 
 pub(super) fn texts(items: &[&str]) -> Vec<String> {

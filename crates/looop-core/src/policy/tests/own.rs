@@ -34,7 +34,7 @@ fn all_that_is_set_must_hold() {
         runner: Some("claude"),
         path: Some("goals/g.md".into()),
         tainted: true,
-        screening: screened(&["gh"], Danger::Plain),
+        runs: runs(&["gh pr list"]),
         ..plain(&action)
     };
     let none = When::default;
@@ -70,38 +70,62 @@ fn all_that_is_set_must_hold() {
     assert!(!matches(&rule("run_shell", none(), Then::Allow), &case));
 }
 
-/// To allow a program allows nothing beside it, and nothing that cannot be told. To deny it denies it in any company.
+/// To allow a program is about plain pipelines of it, of which all else is boxed. To deny it denies every text that names
+/// it.
 #[test]
-fn programs_allow_all_or_nothing_and_deny_any() {
+fn programs_allow_plain_pipelines_and_deny_any_text() {
     let action = shell();
     let when = || When { program: texts(&["gh", "git"]), ..When::default() };
-    let holds = |programs: &[&str], danger, then| {
-        let case = Case { screening: screened(programs, danger), ..plain(&action) };
+    let holds = |texts: &[&str], confined, then| {
+        let case = Case { runs: runs(texts), confined, ..plain(&action) };
         matches(&rule("run_shell", when(), then), &case)
     };
-    let table: [(&[&str], Danger, bool, bool); 7] = [
-        (&["gh"], Danger::Plain, true, true),
-        (&["gh", "git"], Danger::Plain, true, true),
-        (&["gh", "deploy"], Danger::Plain, false, true),
-        (&["deploy"], Danger::Plain, false, false),
-        (&["gh"], Danger::Unknown, false, true),
-        (&["gh"], Danger::Destructive, false, true),
-        (&[], Danger::Plain, false, false),
+    // The texts, whether they are allowed in a box, and without one, and whether they are denied.
+    let table: [(&[&str], bool, bool, bool); 10] = [
+        (&["gh x"], true, true, true),
+        (&["gh x | git y"], true, true, true),
+        (&["gh x | deploy"], true, false, true),
+        (&["gh x", "deploy"], false, false, true),
+        (&["deploy"], false, false, false),
+        (&["gh x > y"], false, false, true),
+        (&["bash -c 'gh x'"], false, false, true),
+        (&["x=gh; $x"], false, false, true),
+        (&["/usr/bin/gh x"], false, false, true),
+        (&[], false, false, false),
     ];
-    for (programs, danger, allows, denies) in table {
-        assert_eq!(holds(programs, danger, Then::Allow), allows, "{programs:?} {danger:?}");
+    for (texts, boxed, bare, denied) in table {
+        assert_eq!(holds(texts, true, Then::Allow), boxed, "{texts:?}");
+        assert_eq!(holds(texts, false, Then::Allow), bare, "{texts:?}");
         for then in [Then::Ask, Then::Deny] {
-            assert_eq!(holds(programs, danger, then), denies, "{programs:?} {danger:?} {then:?}");
+            assert_eq!(holds(texts, true, then), denied, "{texts:?} {then:?}");
         }
     }
-    assert_eq!(holds(&["gh", "cat"], Danger::Plain, Then::Allow), is_harmless("cat"));
+}
+
+/// What the key once asked of a text is answered by the box: a rule that allowed plain text allows no more without one.
+#[test]
+fn plain_is_what_reaches_nothing_outside() {
+    let action = shell();
+    let holds = |plain_is, texts: &[&str], confined| {
+        let case = Case { runs: runs(texts), confined, ..plain(&action) };
+        matches(&rule("*", When { plain: Some(plain_is), ..When::default() }, Then::Allow), &case)
+    };
+    for (texts, confined, expected) in [
+        (&["rm -rf x"][..], true, true),
+        (&["rm -rf x"], false, false),
+        (&["cat x"], false, false),
+        (&[], false, true),
+    ] {
+        assert_eq!(holds(true, texts, confined), expected, "{texts:?}");
+        assert_eq!(holds(false, texts, confined), !expected, "{texts:?}");
+    }
 }
 
 /// A rule without `program` is a person's word about the whole move.
 #[test]
-fn a_person_may_allow_even_what_the_list_denies() {
+fn a_person_may_allow_even_what_the_list_asks_for() {
     let action = shell();
-    let case = Case { goal: Some("g"), screening: screened(&["rm"], Danger::Destructive), ..plain(&action) };
+    let case = Case { goal: Some("g"), runs: runs(&["rm x"]), confined: false, ..plain(&action) };
     let when = When { goal: texts(&["g"]), ..When::default() };
     let ruling = judge(&policy(Level::Guarded, vec![rule("run_shell", when, Then::Allow)]), &case);
     assert_eq!((ruling.then, ruling.rule.as_str()), (Then::Allow, "policy.toml rule 1"));
@@ -137,15 +161,15 @@ fn any_rule() -> impl Strategy<Value = Rule> {
 }
 
 /// A move with everything that the rules may ask about, for a case that borrows it.
-type Around = (usize, [bool; 4], Option<&'static str>, Vec<&'static str>, usize);
+type Around = (usize, [bool; 4], Option<&'static str>, Vec<&'static str>);
 
 fn any_around() -> impl Strategy<Value = Around> {
     let goals = select(vec![None, Some("g"), Some("hot")]);
-    let programs = subsequence(vec!["gh", "git", "deploy"], 0..=3);
-    (0..15_usize, any::<[bool; 4]>(), goals, programs, 0..3_usize)
+    let commands = subsequence(vec!["gh x", "git y", "gh x | deploy", "deploy > x"], 0..=3);
+    (0..15_usize, any::<[bool; 4]>(), goals, commands)
 }
 
-fn with_case<T>((at, facts, goal, programs, danger): &Around, judged: impl FnOnce(&Case<'_>) -> T) -> T {
+fn with_case<T>((at, facts, goal, commands): &Around, judged: impl FnOnce(&Case<'_>) -> T) -> T {
     let action = &every_move()[*at];
     let [tainted, goal_by_person, confined, on_runner] = *facts;
     let path = match action.action() {
@@ -160,7 +184,7 @@ fn with_case<T>((at, facts, goal, programs, danger): &Around, judged: impl FnOnc
         path,
         tainted,
         confined,
-        screening: screened(programs, DANGERS[*danger]),
+        runs: runs(commands),
         ..plain(action)
     })
 }
@@ -212,7 +236,7 @@ proptest! {
     }
 
     #[test]
-    fn a_program_that_is_allowed_lifts_no_danger(
+    fn a_program_that_is_allowed_lifts_nothing_for_other_texts(
         mut rules in prop::collection::vec(any_rule(), 1..6),
         around in any_around(),
     ) {
@@ -222,7 +246,7 @@ proptest! {
         }
         with_case(&around, |case| {
             let with = judge(&policy(Level::Guarded, rules), case);
-            if case.screening.danger() != Danger::Plain {
+            if case.runs.iter().any(|run| run.programs.is_err()) {
                 prop_assert_eq!(with, judge(&policy(Level::Guarded, Vec::new()), case));
             }
             Ok(())

@@ -131,25 +131,26 @@ fn the_file_and_the_bounds_are_those_of_the_world() {
     assert!(case_of(&new).tainted && !case_of(&new).confined);
 }
 
-/// Every shell text of a move is screened, and nothing else of it.
+/// Every shell text of a move is judged, and nothing else of it.
 #[test]
-fn all_shell_text_is_screened() {
-    use crate::shell::{screen, screen_script};
-    let (ledger, docs, limits) = world();
+fn all_shell_text_is_judged() {
+    let (ledger, docs, mut limits) = world();
+    limits.policy.grants.push(gh());
     let scene = Scene { ledger: &ledger, docs: &docs, limits: &limits };
-    let screened = |action: &Move| case(&scene, action, None, false).screening;
-    let both = |one: &str, other: &str| {
-        let mut all = screen(one);
-        all.merge(screen(other));
-        all
+    let judged = |action: &Move| {
+        let runs = case(&scene, action, None, false).runs;
+        runs.into_iter().map(|run| (run.is_granted(), run.text)).collect::<Vec<_>>()
     };
-    assert_eq!(screened(&Move::RunShell { cmd: "gh x".into(), reason: None }), screen("gh x"));
-    let script = "#!/bin/sh\ngh x\n";
+    let list = |texts: &[(bool, &str)]| -> Vec<(bool, String)> {
+        texts.iter().map(|(granted, text)| (*granted, (*text).to_owned())).collect()
+    };
+    assert_eq!(judged(&command("gh pr list")), list(&[(true, "gh pr list")]));
+    let script = "#!/bin/sh\ngh pr list\n";
     let sensor = Move::WriteSensor { name: name("t"), script: script.into() };
-    assert_eq!(screened(&sensor), screen_script(script));
-    let body = "---\ncheck: gh x\nrun: rm y\n---\ncurl z\n";
+    assert_eq!(judged(&sensor), list(&[(true, script)]));
+    let body = "---\ncheck: gh pr list\nrun: rm y\n---\ncurl z\n";
     let goal = Move::WriteGoal { id: name("g"), body: body.into() };
-    assert_eq!(screened(&goal), both("gh x", "rm y"));
+    assert_eq!(judged(&goal), list(&[(true, "gh pr list"), (false, "rm y")]));
     let worker = Move::StartWorker {
         sandbox: false,
         repo: None,
@@ -158,9 +159,30 @@ fn all_shell_text_is_screened() {
         prompt: "curl z".into(),
         goal: None,
         runner: None,
-        command: Some("gh x".into()),
-        verify: Some("rm y".into()),
+        command: Some("rm y".into()),
+        verify: Some("gh pr list".into()),
     };
-    assert_eq!(screened(&worker), both("gh x", "rm y"));
-    assert_eq!(screened(&Move::WritePlaybook { body: "rm y".into() }), Screening::default());
+    assert_eq!(judged(&worker), list(&[(false, "rm y"), (true, "gh pr list")]));
+    assert_eq!(judged(&Move::WritePlaybook { body: "rm y".into() }), []);
+}
+
+/// Only a person's goal gives, only to commands that serve it, and never to what is written down.
+#[test]
+fn a_goals_grants_go_to_what_serves_it() {
+    let (mut ledger, mut docs, limits) = world();
+    let body = "---\nallow: |\n  [[grant]]\n  command = [\"gh\", \"pr\", \"list\"]\n---\n";
+    let theirs = Doc::of(body);
+    ledger.written.insert("goals/theirs.md".into(), theirs.digest().unwrap());
+    docs.goals.insert("theirs".into(), theirs);
+    docs.goals.insert("mine".into(), Doc::of(format!("{body}Mine.\n")));
+    let scene = Scene { ledger: &ledger, docs: &docs, limits: &limits };
+    let given = |action: &Move, goal| case(&scene, action, goal, false).runs.iter().any(Run::is_granted);
+    let shell = command("gh pr list");
+    assert!(given(&shell, Some("mine")));
+    assert!(!given(&shell, Some("theirs")));
+    assert!(!given(&shell, None));
+    let sensor = Move::WriteSensor { name: name("t"), script: "#!/bin/sh\ngh pr list\n".into() };
+    assert!(!given(&sensor, Some("mine")));
+    let goal = Move::WriteGoal { id: name("g"), body: "---\nrun: gh pr list\n---\n".into() };
+    assert!(!given(&goal, Some("mine")));
 }

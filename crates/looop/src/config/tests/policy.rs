@@ -5,7 +5,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 
 use looop_core::policy::{
-    Grant, Level, Policy, Rule, Then, When, action_names, grant_text, never_matches, rule_text,
+    CommandGrant, Gives, Grant, Level, Net, OnTaint, PathGrant, Pattern, Policy, ProgramGrant, Rule, Then,
+    When, action_names, grant_text, never_matches, rule_text,
 };
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -56,9 +57,9 @@ fn a_whole_policy() {
     );
     let policy = policy.unwrap_or_else(|refusal| panic!("{refusal}"));
     let texts = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
-    let gh =
-        Grant { program: "gh".into(), env: texts(&["GH_TOKEN"]), read: texts(&["~/.config/gh"]), net: true };
-    assert_eq!(policy.grants, [gh, Grant { program: "make".into(), ..Grant::default() }]);
+    let gh = Gives { env: texts(&["GH_TOKEN"]), read: texts(&["~/.config/gh"]), net: Net::Open };
+    let whole = |program: &str, gives| Grant::Program(ProgramGrant { program: program.into(), gives });
+    assert_eq!(policy.grants, [whole("gh", gh), whole("make", Gives::default())]);
     let first = When {
         tainted: Some(true),
         plain: Some(true),
@@ -140,7 +141,7 @@ fn each_mistake_is_said_where_it_stands() {
             &format!("{rule}when = {{ program = 'gh' }}"),
             "policy.toml:4: `rule.when.program`: never matches: noop runs no program",
         ),
-        ("[[grant]]\nnet = true", "policy.toml:2: `grant`: has no `program`"),
+        ("[[grant]]\nnet = true", "policy.toml:2: `grant`: has no `command`, `path` or `program`"),
         ("[[grant]]\nprogram = ''", "policy.toml:2: `grant.program`: must not be empty"),
         (
             "[[grant]]\nprogram = '/usr/bin/gh'",
@@ -152,7 +153,7 @@ fn each_mistake_is_said_where_it_stands() {
         ),
         (
             &format!("{grant}net = 'yes'"),
-            "policy.toml:3: `grant.net`: expected true or false, found the string \"yes\"",
+            "policy.toml:3: `grant.net`: expected a list of hosts, or \"open\" for all of them, found the string \"yes\"",
         ),
         (
             &format!("{grant}env = ['A-B']"),
@@ -162,6 +163,11 @@ fn each_mistake_is_said_where_it_stands() {
             &format!("{grant}read = ['x']"),
             "policy.toml:3: `grant.read`: \"x\" must be absolute or begin with ~/",
         ),
+        (
+            "[[grant]]\ncommand = ['gh', '--']",
+            "policy.toml:2: `grant.command`: \"--\" cannot be granted: it changes what the next words are",
+        ),
+        ("[[grant]]\npath = '~/x'\nenv = ['A']", "policy.toml:3: `grant.env`: does not go with `path`"),
         (
             &format!("{grant}{grant}"),
             "policy.toml:4: `grant.program`: \"gh\" is granted twice; make one grant of both",
@@ -314,8 +320,30 @@ fn any_rule() -> impl Strategy<Value = Rule> {
 }
 
 fn any_grant() -> impl Strategy<Value = Grant> {
-    let parts = (words("[A-Z_][A-Z0-9_]{0,5}"), words("(~?/[^\\p{Cc}/]{0,5}x)"), any::<bool>());
-    parts.prop_map(|(env, read, net)| Grant { program: "gh".to_owned(), env, read, net })
+    let net = || {
+        prop_oneof![
+            Just(Net::Closed),
+            Just(Net::Open),
+            prop::collection::vec("(\\*\\.)?[a-z]{1,3}(\\.[a-z]{1,3})?", 1..3).prop_map(Net::Hosts),
+        ]
+    };
+    let gives = || {
+        let parts = (words("[A-Z_][A-Z0-9_]{0,5}"), words("(~?/[^\\p{Cc}/]{0,5}x)"), net());
+        parts.prop_map(|(env, read, net)| Gives { env, read, net })
+    };
+    let tainted = select(vec![OnTaint::Ask, OnTaint::Allow]);
+    let pattern = prop::collection::vec("[a-z]{1,4}|\\*|--?[a-z]{1,3}(=\\*|=<name>)?", 0..5);
+    let pattern = pattern.prop_map(|words| {
+        let words: Vec<String> = std::iter::once("gh".to_owned()).chain(words).collect();
+        Pattern::parse(&words).unwrap()
+    });
+    prop_oneof![
+        gives().prop_map(|gives| Grant::Program(ProgramGrant { program: "gh".to_owned(), gives })),
+        (pattern, gives(), tainted.clone())
+            .prop_map(|(command, gives, tainted)| Grant::Command(CommandGrant { command, gives, tainted })),
+        ("(~/|/)[a-z]{1,4}", any::<bool>(), tainted)
+            .prop_map(|(path, write, tainted)| Grant::Path(PathGrant { path, write, tainted })),
+    ]
 }
 
 proptest! {

@@ -18,7 +18,7 @@ mod trial;
 mod view;
 
 pub(crate) use confine::{Confine, wrap};
-pub(crate) use dress::{Command, dress, own_reports, own_temp, workplace};
+pub(crate) use dress::{Command, Dressed, dress, own_reports, own_temp, workplace};
 pub(crate) use enter::enter;
 pub(crate) use means::{Means, check, found, means};
 pub(crate) use rights::{Agent, of_granted, of_worker, unseen_programs};

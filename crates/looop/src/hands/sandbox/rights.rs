@@ -27,8 +27,12 @@ const STATE_VARIABLES: [&str; 2] = ["CLAUDE_CONFIG_DIR", "CODEX_HOME"];
 
 /// What a decider's command gets that serves this goal, or none.
 pub(crate) fn of_granted(config: &Config, granted: &Granted, goal: &str) -> Confine {
+    let write: Vec<PathBuf> = granted.write.iter().filter_map(|path| located(path)).collect();
     Confine {
         tools: tools(config),
+        // Commits are made by workers; what git runs or reads there is the person's.
+        keep: write.iter().map(|path| path.join(".git")).collect(),
+        write,
         goal: Some(goal.to_owned()).filter(|goal| !goal.is_empty()),
         read: granted.read.iter().filter_map(|path| located(path)).collect(),
         hide: config.env_file.iter().cloned().collect(),

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use looop_core::shell;
+use looop_core::shell::{calls, is_of_the_shell};
 
 use crate::config::script_of;
 
@@ -17,7 +17,8 @@ pub(super) struct Programs {
 /// that run others.
 pub(super) fn programs(command: &str, env: &[(String, String)], cwd: &Path) -> Programs {
     let path = env.iter().find(|(name, _)| name == "PATH").map_or("", |(_, value)| value.as_str());
-    let mut programs = shell::screen(command).programs;
+    let mut programs = calls(command);
+    programs.retain(|program| !is_of_the_shell(program) && !program.contains("{{"));
     // A script that a shell is told to run is as good as a program, but need not be executable.
     let scripts: Vec<PathBuf> = programs.iter().filter_map(|shell| script_of(shell, command)).collect();
     let absent = |script: &PathBuf| script.is_absolute() && !script.exists();

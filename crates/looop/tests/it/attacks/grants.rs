@@ -91,8 +91,10 @@ fn what_is_granted_to_a_program_is_shown_to_no_other() {
 fn a_granted_program_sees_exactly_its_grant() {
     let table = [
         ("gh pr list", "token\nconfig\n[]\n"),
-        ("gh pr list | jq -c .", "token\nconfig\n[]\n"),
-        ("gh pr list --json number > prs; jq -c . prs", ""),
+        ("gh pr list | cat", "token\nconfig\n[]\n"),
+        ("gh pr list --json number > prs; jq -c . prs", "[]\n"),
+        ("gh pr list | gh pr list", "[]\n"),
+        ("gh pr list | grep -c .", "3\n"),
         ("bash -c 'gh pr list'", "[]\n"),
         ("gh pr list; python3 --version > /dev/null", "[]\n"),
     ];
@@ -101,15 +103,29 @@ fn a_granted_program_sees_exactly_its_grant() {
         let said = field.shell(cmd);
         let output =
             field.profile.file("sessions/move~2/output.log").unwrap_or_else(|| panic!("{cmd}: {said}"));
-        if !cmd.contains("jq") {
-            assert_eq!(output, expected, "{cmd}: {said}");
-        } else if cmd.contains("prs") {
-            assert!(
-                field.profile.file("box/scratch/prs").unwrap().starts_with("token\nconfig\n"),
-                "{cmd}: {said}"
-            );
-        }
+        assert_eq!(output, expected, "{cmd}: {said}");
     }
+}
+
+/// Files that other code of the goal left behind could tell a granted command what to do: settings in its folder or home.
+#[test]
+fn a_granted_program_finds_nothing_that_others_left() {
+    const LOOK: &str = "#!/bin/sh\necho \"token: $([ -n \"$GH_TOKEN\" ] && echo yes)\"\nfind . ~ -maxdepth 2 -name 'planted*'\n";
+    let field = Field::new("");
+    looop_sim::profile::write_program(&field.profile.outside().join("bin/look"), LOOK);
+    let grant = "[[grant]]\ncommand = [\"look\", \"*\"]\nenv = [\"GH_TOKEN\"]\n";
+    field.profile.write("policy.toml", grant);
+    let run = |cmd: &str| field.beat(&json!({"action": "run_shell", "cmd": cmd, "goal": "person"}));
+    let said = run("mkdir -p ~/.cache ~/.config; touch planted ~/.cache/planted ~/.config/planted ~/planted");
+    assert!(said.contains("done"), "{said}");
+    let output = |session: &str| field.profile.file(&format!("sessions/{session}/output.log")).unwrap();
+    run("look ; true");
+    let bare = output("move~4");
+    assert!(bare.starts_with("token: \n") && bare.matches("planted").count() == 2, "the trap bites: {bare}");
+    // What a command printed is a stranger's: the person agrees to be asked no more.
+    field.profile.write("policy.toml", format!("{grant}tainted = \"allow\"\n"));
+    let said = run("look");
+    assert_eq!(output("move~6"), "token: yes\n", "{said}");
 }
 
 /// What a stranger wrote keeps its taint through all that was made from it, until a person has seen it.
