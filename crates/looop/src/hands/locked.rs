@@ -1,13 +1,13 @@
 //! Workers that are confined: which are, and what that does to their command and their environment.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use looop_core::policy::Level;
 use looop_session::Spec;
 use looop_store::Reader;
 
-use super::runner::{Agent, program};
+use super::runner::{Agent, find, program};
 use super::sandbox::{self, Means};
 use super::task::Task;
 use super::{git, worktree};
@@ -62,6 +62,12 @@ fn why() -> String {
     }
 }
 
+/// The program of a runner, if it is not shown in the sandbox.
+fn unseen(config: &Config, agent: &Agent, env: &[(String, String)]) -> Option<PathBuf> {
+    let file = agent.runner.as_ref().and_then(|_| find(program(agent.command.as_str())?, env))?;
+    (file.is_absolute() && sandbox::is_unseen(config, &file)).then_some(file)
+}
+
 /// A confined worker may write the folder that it works in, so that must not be where the profile is, nor hold it.
 fn apart(folder: &Path, data: &Path) -> std::result::Result<(), String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| format!("{}: {error}", path.display()));
@@ -84,6 +90,10 @@ impl Confined {
         let granted = task.rights.of_command().filter(|_| task.command.is_some());
         let program =
             program(agent.command.as_str()).map(|program| program.rsplit('/').next().unwrap_or(program));
+        if let Some(file) = unseen(config, agent, &spec.env) {
+            let file = file.display();
+            return Err(format!("{file} is not shown in the sandbox; list its folder in sandbox_tools"));
+        }
         let folder = task.cwd.as_ref().filter(|_| task.repo.is_none()).map(|_| spec.cwd.as_path());
         if let Some(folder) = folder {
             apart(folder, reader.root())?;

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::agents::{Agent, claude, codex, gemini, hired, opencode, pi};
 use crate::desk::Desk;
-use crate::needs::found;
+use crate::needs::{agents, found};
 use crate::person::Person;
 
 const PROMPT: &str = "Count the herons at the harbour.";
@@ -147,4 +147,52 @@ fn persons(desk: &Desk, args: &[&str]) -> std::process::Command {
     command.envs(settings.get_envs().filter_map(|(name, value)| Some((name, value?))));
     command.current_dir(profile.outside());
     command
+}
+
+/// A confined worker reads its prompt, talks to its model and keeps its state, with nothing of the home but that.
+fn confined(agent: &Agent) {
+    if !found(&[agent.runner, "python3", "bwrap"]) {
+        return;
+    }
+    let (desk, model, _gate) = hired(agent, "one", "talk");
+    let profile = desk.profile();
+    profile.run(&["init", "--runner", agent.runner]).ok();
+    let config = profile.file("config.toml").unwrap();
+    let tools = agents().canonicalize().unwrap();
+    profile.write("config.toml", format!("sandbox_tools = ['{}']\n{config}", tools.display()));
+    fs::write(profile.outside().join("home/secret"), "").unwrap();
+    profile.run(&["worker", "start", "one", PROMPT, "--sandbox"]).ok();
+    desk.expect("I (read it\\.|heard: )");
+    desk.expect(agent.ready);
+    assert!(model.was_told(PROMPT), "{:?}", model.heard());
+    let report = profile.data().join("box/reports/empty");
+    desk.send(&format!("run: test ! -e ~/secret && touch {}", report.display()));
+    profile.until("a report", || profile.file("box/reports/empty"));
+    profile.run(&["kill", "one"]).ok();
+    desk.left_nothing();
+}
+
+#[test]
+fn claude_is_confined() {
+    confined(&claude());
+}
+
+#[test]
+fn codex_is_confined() {
+    confined(&codex());
+}
+
+#[test]
+fn opencode_is_confined() {
+    confined(&opencode());
+}
+
+#[test]
+fn pi_is_confined() {
+    confined(&pi());
+}
+
+#[test]
+fn gemini_is_confined() {
+    confined(&gemini());
 }

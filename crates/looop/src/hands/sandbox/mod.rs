@@ -21,5 +21,5 @@ pub(crate) use confine::{Confine, wrap};
 pub(crate) use dress::{Command, Dressed, dress, own_reports, own_temp, workplace};
 pub(crate) use enter::enter;
 pub(crate) use means::{Means, check, found, means};
-pub(crate) use rights::{Agent, of_granted, of_worker, unseen_programs};
+pub(crate) use rights::{Agent, is_unseen, of_granted, of_worker, unseen_programs};
 pub(crate) use trial::trial;

@@ -105,17 +105,20 @@ fn states(program: Option<&str>) -> Vec<PathBuf> {
 
 /// Folders of the PATH that are not shown in the sandbox.
 pub(crate) fn unseen_programs(config: &Config) -> Vec<PathBuf> {
-    let real = |path: &Path| path.canonicalize().ok();
-    let tools: Vec<PathBuf> = tools(config).iter().filter_map(|tool| real(tool)).collect();
-    let is_seen =
-        |folder: &Path| system::is_shown(folder) || tools.iter().any(|tool| folder.starts_with(tool));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut unseen: Vec<PathBuf> = std::env::split_paths(&path)
-        .filter(|folder| folder.is_absolute() && real(folder).is_some_and(|folder| !is_seen(&folder)))
+        .filter(|folder| folder.is_absolute() && is_unseen(config, folder))
         .collect();
     unseen.sort_unstable();
     unseen.dedup();
     unseen
+}
+
+/// Whether something is there and is not shown in the sandbox as a program or a part of one.
+pub(crate) fn is_unseen(config: &Config, path: &Path) -> bool {
+    let Ok(real) = path.canonicalize() else { return false };
+    let is_tool = |tool: &PathBuf| tool.canonicalize().is_ok_and(|tool| real.starts_with(tool));
+    !system::is_shown(&real) && !tools(config).iter().any(is_tool)
 }
 
 fn tools(config: &Config) -> Vec<PathBuf> {

@@ -229,3 +229,18 @@ fn a_confined_worker_types_nothing_into_its_terminal() {
     assert_eq!(ground.profile.file("reports/free").as_deref(), Some("tried"));
     assert_eq!(report(&ground, "held"), "refused");
 }
+
+/// The program of a runner that is installed where the sandbox does not show it is named with the way out.
+#[test]
+fn a_program_that_is_not_seen_is_said_before_the_start() {
+    let ground = ground(
+        "[runners.own]\nsandbox = true\ncost = \"free\"\ninteractive = \"~/own/agent {{prompt_file}}\"\n",
+    );
+    fs::create_dir(ground.home().join("own")).unwrap();
+    looop_sim::profile::write_program(&ground.home().join("own/agent"), "#!/bin/sh\nexec sleep 1000\n");
+    let start = ["worker", "start", "w", "do it", "--runner", "own"];
+    ground.run(&start).fails(1, "own/agent is not shown in the sandbox; list its folder in sandbox_tools");
+    let config = ground.profile.file("config.toml").unwrap();
+    ground.profile.write("config.toml", format!("sandbox_tools = [\"~/own\"]\n{config}"));
+    ground.run(&start).ok();
+}
