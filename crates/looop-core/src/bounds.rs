@@ -40,6 +40,8 @@ pub const OUTPUT: usize = 16 * KIB;
 pub const SENTENCE: usize = 4 * KIB;
 /// Most bytes of a name in an entry that somebody else chose: a model, a runner, a session.
 pub const NAME: usize = 256;
+/// Most processes outside its session that an entry lists for a worker.
+pub const STRAYS: usize = 10;
 /// Most bytes of what letters, workers and schedules add to the log in one look. The rest waits for the next look.
 pub const NEWS: usize = 4 * MIB;
 

@@ -17,10 +17,13 @@ pub(crate) fn fresh() -> io::Result<String> {
 
 /// The mark in a block of environment entries as `/proc/<pid>/environ` shows it.
 pub(crate) fn within(environ: &[u8]) -> Option<&str> {
-    let value = environ
-        .split(|byte| *byte == 0)
-        .find_map(|entry| entry.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="))?;
-    std::str::from_utf8(value).ok()
+    std::str::from_utf8(entry(environ, NAME)?).ok()
+}
+
+/// The value of an entry in such a block.
+pub(crate) fn entry<'e>(environ: &'e [u8], name: &str) -> Option<&'e [u8]> {
+    let mut entries = environ.split(|byte| *byte == 0);
+    entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
 }
 
 #[cfg(test)]

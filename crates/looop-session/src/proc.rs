@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read};
+use std::path::PathBuf;
 
 use crate::mark;
 
@@ -41,14 +42,8 @@ pub(crate) struct Table(HashMap<i32, Process>);
 impl Table {
     /// Looks at all processes. Fails where there is no `/proc`.
     pub(crate) fn scan() -> io::Result<Self> {
-        let mut table = HashMap::new();
-        for entry in std::fs::read_dir("/proc")? {
-            let name = entry?.file_name();
-            let Some(pid) = name.to_str().and_then(|name| name.parse().ok()) else { continue };
-            if let Some(process) = one(pid) {
-                table.insert(pid, process);
-            }
-        }
+        let table: HashMap<i32, Process> =
+            numbers()?.filter_map(|pid| one(pid).map(|process| (pid, process))).collect();
         // A `/proc` that does not even show ourselves is no process table.
         if table.contains_key(&our_pid()) { Ok(Self(table)) } else { Err(io::ErrorKind::Unsupported.into()) }
     }
@@ -104,6 +99,12 @@ impl Table {
     }
 }
 
+/// The numbers of all processes.
+pub(crate) fn numbers() -> io::Result<impl Iterator<Item = i32>> {
+    let entries: Vec<std::fs::DirEntry> = std::fs::read_dir("/proc")?.collect::<io::Result<_>>()?;
+    Ok(entries.into_iter().filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+}
+
 /// The number that was given last, to whomever.
 pub(crate) fn last_pid() -> Option<i32> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split_ascii_whitespace().next_back()?.parse().ok()
@@ -136,6 +137,11 @@ pub(crate) fn file(pid: i32, name: &str) -> io::Result<Vec<u8>> {
 pub(crate) fn mark_of(pid: i32) -> Option<String> {
     let environ = file(pid, "environ").ok()?;
     mark::within(&environ).map(str::to_owned)
+}
+
+/// The working folder of a process, as far as we may see it.
+pub(crate) fn folder_of(pid: i32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }
 
 /// Reads a `stat` line. The name stands in parentheses and may itself hold any byte.

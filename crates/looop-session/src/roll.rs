@@ -291,7 +291,7 @@ fn judge(root: &Folder, session: &str, mut status: Arc<Status>) -> io::Result<Ro
         let status = Arc::make_mut(&mut status);
         status.state = State::Ended;
         status.started_ms = receipt.started_ms;
-        status.left = receipt.left;
+        (status.left, status.strays) = (receipt.left, receipt.strays);
         (status.ended, status.ended_ms) = (Some(receipt.ended), Some(receipt.ended_ms));
         status.output_bytes = Some(receipt.output_bytes);
     }

@@ -5,6 +5,7 @@
 //! empty or take it away, and it is then made anew from there.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
@@ -14,7 +15,8 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::State;
-use crate::{Ended, Size};
+use crate::strays::Stray;
+use crate::{Ended, Size, text};
 
 /// The folder of all statuses, beside the sessions' own.
 pub(crate) const FOLDER: &str = "status";
@@ -48,11 +50,17 @@ pub struct Status {
     /// Processes it started that could not be ended.
     #[serde(default)]
     pub left: Vec<i32>,
+    /// Processes of it that ran outside its tree when it ended by itself.
+    #[serde(default)]
+    pub strays: Vec<Stray>,
     /// The size of its terminal.
     pub size: Option<Size>,
     /// What whoever started it noted in its spec.
     #[serde(default)]
     pub notes: BTreeMap<String, String>,
+    /// Folders that are its own, as the kernel names them.
+    #[serde(default, with = "text::list")]
+    pub own: Vec<OsString>,
 }
 
 impl Status {
@@ -69,8 +77,10 @@ impl Status {
             ended_ms: None,
             output_bytes: None,
             left: Vec::new(),
+            strays: Vec::new(),
             size: None,
             notes: BTreeMap::new(),
+            own: Vec::new(),
         }
     }
 

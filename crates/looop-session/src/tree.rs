@@ -215,7 +215,7 @@ pub(crate) fn spared(table: &Table, line: &[i32], home: i32, spare: &[String]) -
         && line.iter().filter_map(|pid| table.get(*pid)).any(|process| is_spared(process, home, spare))
 }
 
-fn is_spared(process: &Process, home: i32, spare: &[String]) -> bool {
+pub(crate) fn is_spared(process: &Process, home: i32, spare: &[String]) -> bool {
     process.group != home && process.pid != home && spare.contains(&process.name)
 }
 

@@ -268,6 +268,7 @@ fn employ(seen: &mut Observation, session: &str, state: WorkerState, goal: Optio
         started: 0,
         ended: None,
         silent_s: None,
+        strays: Vec::new(),
     };
     seen.docs.fleet.workers.insert(session.to_owned(), worker);
 }

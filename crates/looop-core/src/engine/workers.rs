@@ -18,7 +18,7 @@ use crate::model::plan::{Act, Author, Plan};
 use crate::model::work::Work;
 use crate::purse;
 use crate::time::{Now, minute_text};
-use crate::world::fleet::{Fleet, WorkerState, worker_of};
+use crate::world::fleet::{Fleet, Stray, WorkerState, worker_of};
 use crate::world::observation::{Docs, Observation};
 
 /// Most characters of the output of a proof that are kept.
@@ -78,6 +78,7 @@ fn facts(record: &WorkerRecord) -> [bool; 4] {
 /// What is new about a worker, for the journal.
 fn news(session: &str, record: &WorkerRecord, known: [bool; 4]) -> Option<String> {
     let [ended, proven, closed, waits] = std::array::from_fn(|fact| facts(record)[fact] && !known[fact]);
+    let strays = Some(Stray::texts(&record.strays)).filter(|said| ended && !said.is_empty());
     let ended = record.ended.as_ref().filter(|_| ended).map(|state| format!("ended ({})", state.text()));
     let nothing = record.work.as_ref().is_some_and(Work::is_nothing);
     let proven = match record.proven.filter(|_| proven) {
@@ -93,7 +94,7 @@ fn news(session: &str, record: &WorkerRecord, known: [bool; 4]) -> Option<String
         (true, false, false) | (false, ..) => None,
     };
     let waits = waits.then(|| format!("its work waits for you: looop review {}", worker_of(session)));
-    let parts: Vec<String> = [ended, proven, cost, waits].into_iter().flatten().collect();
+    let parts: Vec<String> = [ended, strays, proven, cost, waits].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
@@ -102,8 +103,10 @@ pub(super) fn ended(ledger: &Ledger, fleet: &Fleet) -> Vec<Entry> {
     let running = ledger.workers.iter().filter(|(_, record)| record.ended.is_none());
     let ended = running.filter(|(session, _)| !fleet.lives(session)).map(|(session, _)| {
         // A session of which nothing is left was taken away by hand.
-        let state = fleet.workers.get(session).map_or(WorkerState::Lost, |worker| worker.state.clone());
-        Entry::WorkerEnded { session: session.clone(), state }
+        let worker = fleet.workers.get(session);
+        let state = worker.map_or(WorkerState::Lost, |worker| worker.state.clone());
+        let strays = worker.map(|worker| worker.strays.clone()).unwrap_or_default();
+        Entry::WorkerEnded { session: session.clone(), state, strays }
     });
     ended.collect()
 }

@@ -3,7 +3,7 @@
 use super::entry::{Entry, Spend};
 use super::reasons::SensorState;
 use super::state::{Ledger, NoteKind};
-use crate::bounds::{ANSWER, LAPSED, OUTPUT, PARKED, PROMPT, SENTENCE, cut, cut_name, json_width};
+use crate::bounds::{ANSWER, LAPSED, OUTPUT, PARKED, PROMPT, SENTENCE, STRAYS, cut, cut_name, json_width};
 use crate::gate::Why;
 use crate::model::outcome::{Ended, Outcome};
 use crate::world::fleet::WorkerState;
@@ -48,7 +48,11 @@ impl Entry {
             }
             Self::Answered { ask, text } => cut(text, ANSWER, &format!("mail.d/{ask}.answer.json")),
             Self::Told { tell, text, .. } => cut(text, PROMPT, &format!("tells/{tell}.json")),
-            Self::WorkerEnded { state, .. } => state.bound(),
+            Self::WorkerEnded { state, strays, .. } => {
+                state.bound();
+                strays.truncate(STRAYS);
+                strays.iter_mut().for_each(|stray| cut_name(&mut stray.program));
+            }
             Self::SensorChanged { state: SensorState::Failing { reason }, .. } => sentence(reason),
             Self::Saw { broke, .. } => {
                 broke.iter_mut().flat_map(|broke| broke.values_mut()).for_each(cut_name);

@@ -16,7 +16,7 @@ use crate::model::work::Work;
 use crate::notice::NoticeKind;
 use crate::time::Stamp;
 use crate::world::baseline::{Change, Delta};
-use crate::world::fleet::WorkerState;
+use crate::world::fleet::{Stray, WorkerState};
 use crate::world::observation::Scope;
 
 pub use super::reasons::{FailureKind, SensorState, Withdrawal};
@@ -423,6 +423,9 @@ pub enum Entry {
         session: String,
         /// How.
         state: WorkerState,
+        /// Its processes that ran outside it then.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        strays: Vec<Stray>,
     },
     /// A worker spent money, or what was set aside for it settles without a receipt.
     Spent {

@@ -18,7 +18,7 @@ use crate::model::rights::Rights;
 use crate::model::work::{Answered, Proof, Settle, Settled, Work};
 use crate::time::Stamp;
 use crate::world::baseline::{Delta, Items};
-use crate::world::fleet::WorkerState;
+use crate::world::fleet::{Stray, WorkerState};
 
 /// Which rules made a ledger what it is. Entries of a log add up to the same only under the same rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -219,6 +219,9 @@ pub struct WorkerRecord {
     /// How it ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended: Option<WorkerState>,
+    /// Its processes that ran outside its session when it ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub strays: Vec<Stray>,
     /// Whether its work was proven, if that was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proven: Option<bool>,
@@ -279,6 +282,7 @@ impl WorkerRecord {
             author,
             at,
             ended: None,
+            strays: Vec::new(),
             proven: None,
             after: None,
             mourned: false,

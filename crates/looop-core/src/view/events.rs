@@ -222,8 +222,11 @@ fn of_worker(entry: &Entry) -> Option<Named> {
     let of = |session: &str| json!({"worker": worker_of(session), "session": session});
     Some(if let Entry::WorkerStarted { session, goal } = entry {
         ("worker_started", with(of(session), json!({"goal": goal})))
-    } else if let Entry::WorkerEnded { session, state } = entry {
-        let fields = json!({"state": state.word(), "exit_code": state.exit_code(), "text": state.text()});
+    } else if let Entry::WorkerEnded { session, state, strays } = entry {
+        let mut fields = json!({"state": state.word(), "exit_code": state.exit_code(), "text": state.text()});
+        if !strays.is_empty() {
+            fields["strays"] = json!(strays);
+        }
         ("worker_ended", with(of(session), fields))
     } else if let Entry::Spent { session, goal, spend, .. } = entry {
         ("spend", with(with(of(session), json!({"goal": goal})), money(spend)))

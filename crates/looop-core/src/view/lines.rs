@@ -9,6 +9,7 @@ use crate::model::outcome::Outcome;
 use crate::model::plan::{Author, Plan};
 use crate::shown::Shown;
 use crate::time::{Now, clock_text};
+use crate::world::fleet::Stray;
 
 /// How a line is meant; the face chooses the colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,8 +174,9 @@ fn of_consent(entry: &Entry) -> Option<Said> {
 
 /// What an entry about workers says.
 fn of_worker(entry: &Entry) -> Option<Said> {
-    Some(if let Entry::WorkerEnded { session, state } = entry {
-        ('◦', Tone::Plain, format!("worker {session} ended: {}", state.text()))
+    Some(if let Entry::WorkerEnded { session, state, strays } = entry {
+        let strays = if strays.is_empty() { String::new() } else { format!("; {}", Stray::texts(strays)) };
+        ('◦', Tone::Plain, format!("worker {session} ended: {}{strays}", state.text()))
     } else if let Entry::Spent { session, spend, .. } = entry {
         ('$', Tone::Dim, format!("{session} {}", spend.text()?))
     } else if let Entry::Granted { session, .. } = entry {

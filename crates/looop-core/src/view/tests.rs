@@ -115,7 +115,7 @@ fn one_of_each() -> Vec<Entry> {
         Entry::Dismissed { ask: "a".into() },
         Entry::Trusted { path: "sensors/a.sh".into(), journal: "x".into() },
         Entry::WorkerStarted { session: "w~1".into(), goal: None },
-        Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0) },
+        Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0), strays: Vec::new() },
         Entry::Spent {
             session: "w~1".into(),
             goal: None,
@@ -249,7 +249,7 @@ fn events_about_workers_by_table() {
         event.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
         event
     };
-    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
+    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state, strays: Vec::new() };
     let ask = |fields: Value| {
         let mut ask = json!({"ask": "a", "from": "w~1", "prompt": "Really?"});
         ask.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
@@ -301,7 +301,7 @@ fn events_about_workers_by_table() {
 
 #[test]
 fn lines_about_workers_by_table() {
-    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state };
+    let ended = |state| Entry::WorkerEnded { session: "w~1".into(), state, strays: Vec::new() };
     let verified = |pass, text: &str| Entry::Verified {
         session: "w~1".into(),
         pass,
@@ -391,6 +391,7 @@ fn the_status_shows_each_workers_newest_session() {
             runner: Some("claude".into()),
             started: at().wall - 90_500,
             silent_s: Some(7),
+            strays: Vec::new(),
         };
         seen.docs.fleet.workers.insert(session.to_owned(), worker);
     }

@@ -38,6 +38,40 @@ pub struct Worker {
     pub ended: Option<i64>,
     /// For how long a live one has printed nothing, in seconds.
     pub silent_s: Option<u64>,
+    /// Its processes outside its session: of a live one those that run now, where they were looked for; of an ended one
+    /// those that ran when it ended by itself.
+    pub strays: Vec<Stray>,
+}
+
+/// A process of a worker outside its session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stray {
+    /// Its number.
+    pub pid: i32,
+    /// The program, safe to print.
+    pub program: String,
+    /// Whether it carries the mark of the session. Without it, only its working folder is the session's: it may be a
+    /// person's.
+    pub marked: bool,
+    /// Whether it was ended with the session.
+    pub ended: bool,
+}
+
+impl Stray {
+    /// What there is to say of it, after the name of its worker.
+    pub fn text(&self) -> String {
+        let Self { pid, program, .. } = self;
+        match (self.marked, self.ended) {
+            (true, true) => format!("{program} (pid {pid}) ran outside its session and was ended"),
+            (true, false) => format!("{program} (pid {pid}) runs outside its session"),
+            (false, _) => format!("{program} (pid {pid}) runs in its folder, outside its session"),
+        }
+    }
+
+    /// The same of several.
+    pub fn texts(strays: &[Self]) -> String {
+        strays.iter().map(Self::text).collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// How a session stands.
@@ -185,6 +219,7 @@ mod tests {
             started: 0,
             ended: None,
             silent_s: None,
+            strays: Vec::new(),
         };
         (session.to_owned(), worker)
     }

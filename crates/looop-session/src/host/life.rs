@@ -15,10 +15,13 @@ use super::publisher::Publisher;
 use super::receipt::Reserve;
 use super::setup::{self, Ground};
 use super::spec::{RECEIPT_VERSION, Receipt};
+use super::standing;
 use super::tools::Tools;
 use crate::cgroup::Cgroup;
 use crate::kernel::{Input, Kernel};
+use crate::proc::Table;
 use crate::spawn::Plan;
+use crate::strays::{Sought, Stray};
 use crate::tree::Brood;
 use crate::{Ended, clock, point, proc};
 
@@ -106,14 +109,17 @@ fn finish(mut keeper: Keeper<'_>, reserve: &Reserve, ended: Ended, started_ms: u
     // An output that cannot be read is no reason to lose the receipt.
     keeper.body.close(folder, &mut keeper.door, clock::boot()).ok();
     point("host.ended");
+    let (strays, mut left) = end_strays(&keeper, &ended, started_ms);
+    left.splice(..0, keeper.brood.left());
     let receipt = Receipt {
         v: RECEIPT_VERSION,
         ended,
         started_ms,
         ended_ms: clock::wall_ms().max(started_ms),
         output_bytes: keeper.body.total(),
-        left: keeper.brood.left(),
+        left,
         inputs: keeper.kernel.typed(),
+        strays,
     };
     // Whoever finds a receipt finds nothing to clear up.
     keeper.brood.close();
@@ -126,4 +132,18 @@ fn finish(mut keeper: Keeper<'_>, reserve: &Reserve, ended: Ended, started_ms: u
     // The end of a call says that the host is gone: it comes with the end of the process, after that of the lock.
     std::mem::forget(keeper.door);
     kept
+}
+
+/// Ends what a worker left outside its tree, if it ended by itself: whoever ends it from outside looks for it after that,
+/// once for all that it ends. Says who was found, and who would not end.
+fn end_strays(keeper: &Keeper<'_>, ended: &Ended, started_ms: u64) -> (Vec<Stray>, Vec<i32>) {
+    let spec = &keeper.ground.stored.spec;
+    if *ended == Ended::Killed || spec.terminal.is_none() {
+        return (Vec::new(), Vec::new());
+    }
+    let (folder, stored) = (&keeper.ground.folder, &keeper.ground.stored);
+    let sought = standing::sought_by(folder, stored, keeper.child, started_ms);
+    let sought = Sought { host: Some(proc::our_pid()), ..sought };
+    // Without a process table nobody can be found.
+    Table::scan().and_then(|table| sought.end(&table)).unwrap_or_default()
 }

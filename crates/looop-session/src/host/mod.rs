@@ -46,5 +46,5 @@ pub use end::{EndError, Kill, end, finish, is_unswept, kill, sweep};
 pub use launch::{HostError, Launched, Prepared, launch, prepare};
 pub use life::main;
 pub use spec::{Receipt, Spec};
-pub(crate) use standing::mark_of;
 pub use standing::{Fence, Standing, child, fence, output_tail, standing, wait};
+pub(crate) use standing::{mark_of, sought};

@@ -8,7 +8,7 @@ use super::folder::Folder;
 use super::spec::{Receipt, Spec};
 use crate::kernel::State;
 use crate::status::{self, Status};
-use crate::{Size, proc};
+use crate::{Size, proc, strays};
 
 /// The status of this session, said again whenever it changes. A courtesy: what cannot be published is not.
 #[derive(Debug)]
@@ -22,7 +22,8 @@ impl Publisher {
     pub(super) fn new(path: &Path, spec: &Spec, started_ms: u64) -> Self {
         let session = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let (host, size, notes) = (Some(proc::our_pid()), spec.terminal, spec.notes.clone());
-        let status = Status { host, started_ms, size, notes, ..Status::blank(&session) };
+        let own = strays::real(&spec.own).into_iter().map(Into::into).collect();
+        let status = Status { host, started_ms, size, notes, own, ..Status::blank(&session) };
         Self { wanted: spec.publish, status }
     }
 
@@ -49,6 +50,7 @@ impl Publisher {
         self.status.ended_ms = Some(receipt.ended_ms);
         self.status.output_bytes = Some(receipt.output_bytes);
         self.status.left.clone_from(&receipt.left);
+        self.status.strays.clone_from(&receipt.strays);
         self.say(folder, State::Ended);
     }
 

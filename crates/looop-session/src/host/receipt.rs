@@ -11,7 +11,7 @@ use super::spec::Receipt;
 use crate::Ended;
 
 /// No receipt is longer.
-const SPACE: usize = 8 << 10;
+const SPACE: usize = 12 << 10;
 /// So much of a reason fits, also when each byte needs six in JSON.
 const LONGEST_REASON: usize = 512;
 /// So many numbers of processes that do not die are listed.
@@ -19,6 +19,8 @@ const MOST_LEFT: usize = 200;
 /// So many ids of inputs are listed, the newest, and none that is longer than so many bytes.
 const MOST_INPUTS: usize = 16;
 const LONGEST_INPUT: usize = 64;
+/// So many processes outside the tree are listed.
+const MOST_STRAYS: usize = 10;
 
 /// Real bytes on the disk, so that a full disk cannot lose the receipt.
 #[derive(Debug)]
@@ -39,6 +41,7 @@ impl Reserve {
     /// Writes the receipt into the space and gives it its name, durably.
     pub(super) fn fill(&self, folder: &Folder, mut receipt: Receipt) -> io::Result<()> {
         receipt.left.truncate(MOST_LEFT);
+        receipt.strays.truncate(MOST_STRAYS);
         receipt.ended = shorten(receipt.ended);
         receipt.inputs.retain(|id| id.len() <= LONGEST_INPUT && !id.contains(char::is_control));
         receipt.inputs.drain(..receipt.inputs.len().saturating_sub(MOST_INPUTS));
@@ -87,6 +90,7 @@ fn shorten(ended: Ended) -> Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Sign, Stray};
 
     #[test]
     fn the_longest_receipt_fits_the_space() {
@@ -96,8 +100,10 @@ mod tests {
         let ended = Ended::Spawn("\u{1}".repeat(10_000));
         let (started_ms, ended_ms, output_bytes) = (u64::MAX, u64::MAX, u64::MAX);
         let inputs = (0..100).map(|number| format!("\"{number:063}")).chain(["x".repeat(65)]).collect();
-        let receipt =
-            Receipt { v: 1, ended, started_ms, ended_ms, output_bytes, left: vec![i32::MIN; 10_000], inputs };
+        // No name of a program is longer, by the kernel.
+        let stray = Stray { pid: i32::MIN, program: "\u{1}".repeat(15), by: Sign::Folder, ended: false };
+        let (left, strays) = (vec![i32::MIN; 10_000], vec![stray; 10_000]);
+        let receipt = Receipt { v: 1, ended, started_ms, ended_ms, output_bytes, left, inputs, strays };
         reserve.fill(&folder, receipt).unwrap();
         let text = folder.read(folder::RECEIPT).unwrap().unwrap();
         assert!(text.len() <= SPACE, "{}", text.len());

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::strays::Stray;
 use crate::{Ended, Size, text};
 
 /// The version of the specs we write. Those of version 1, which knows no terminal, are read too.
@@ -50,14 +51,17 @@ pub struct Spec {
     /// What whoever started it wants to find again in its status.
     #[serde(default)]
     pub notes: BTreeMap<String, String>,
+    /// Folders that are its own, beside that of the session: whoever works there may belong to it.
+    #[serde(default, with = "text::list")]
+    pub own: Vec<OsString>,
 }
 
 impl Spec {
     /// A command on pipes, without deadline, that spares nobody; 64 KiB of its output are kept.
     pub fn new(argv: Vec<OsString>, cwd: PathBuf, env: Vec<(String, String)>) -> Self {
         let (deadline_ms, output_keep, spare) = (None, OUTPUT_KEEP, Vec::new());
-        let (terminal, publish, notes) = (None, false, BTreeMap::new());
-        Self { v: VERSION, argv, cwd, env, deadline_ms, output_keep, spare, terminal, publish, notes }
+        let (terminal, publish, notes, own) = (None, false, BTreeMap::new(), Vec::new());
+        Self { v: VERSION, argv, cwd, env, deadline_ms, output_keep, spare, terminal, publish, notes, own }
     }
 
     /// The same in a terminal of this size: 64 MiB of its output are kept, and its status is published.
@@ -100,4 +104,7 @@ pub struct Receipt {
     /// The ids of the last inputs that were typed into it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
+    /// Processes of it that ran outside its tree when it ended by itself; normally empty.
+    #[serde(default)]
+    pub strays: Vec<Stray>,
 }

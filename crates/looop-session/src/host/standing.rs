@@ -11,6 +11,7 @@ use super::spec::{RECEIPT_VERSION, Receipt, Stored};
 use crate::kernel::State;
 use crate::proc;
 use crate::status::Status;
+use crate::strays::{self, Sought};
 
 /// What a fence writes into `started`.
 const FENCED: &str = "fenced\n";
@@ -208,6 +209,24 @@ pub(crate) fn mark_of(folder: &Path) -> io::Result<Option<String>> {
             return Err(io::Error::new(io::ErrorKind::InvalidData, why));
         }
     })
+}
+
+/// What is known of a session that has ended and whose processes outside its tree are looked for. `None`: nothing is.
+pub(crate) fn sought(folder: &Path, started_ms: u64) -> io::Result<Option<Sought>> {
+    let Some(inside) = Folder::open(folder)? else { return Ok(None) };
+    Ok(match load_spec(&inside)? {
+        Loaded::Value(stored) => {
+            Some(sought_by(&inside, &stored, number(&inside, folder::LOCK, "child"), started_ms))
+        }
+        Loaded::Absent | Loaded::Corrupt(_) => None,
+    })
+}
+
+/// The same, by the parts.
+pub(super) fn sought_by(folder: &Folder, stored: &Stored, child: Option<i32>, started_ms: u64) -> Sought {
+    let (mark, spare) = (stored.mark.clone(), stored.spec.spare.clone());
+    let own = strays::real(&stored.spec.own).into_iter().chain(folder.place()).collect();
+    Sought { mark, spare, host: None, home: child.unwrap_or(0), own, started_ms }
 }
 
 fn read_started(folder: &Folder) -> io::Result<Loaded<Vec<u8>>> {

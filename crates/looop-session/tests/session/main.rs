@@ -13,6 +13,7 @@ mod kill;
 mod old_host;
 mod starts;
 mod status;
+mod strays;
 mod support;
 mod talk;
 mod terminal;

@@ -168,6 +168,7 @@ impl Yard {
                 started: *started,
                 ended: *ended,
                 silent_s,
+                strays: Vec::new(),
             };
             Some((session.clone(), worker))
         };

@@ -34,7 +34,7 @@ impl Kill {
             print::say("no worker lives");
         }
         let mut code = ExitCode::SUCCESS;
-        let ended = workers::kill_all(place, &ids, self.force)?;
+        let (ended, note) = workers::kill_all(place, &ids, self.force)?;
         for (id, killed) in ids.into_iter().zip(ended) {
             if self.json.json {
                 let error = killed.as_ref().err().map(|failure| failure.error.as_str());
@@ -46,6 +46,9 @@ impl Kill {
                 print::say(&failure.to_string());
                 code = failure.exit_code();
             }
+        }
+        if let Some(note) = note {
+            print::say(&format!("note: {note}"));
         }
         Ok(code)
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use looop_core::view::status::age_text;
+use looop_core::world::fleet::Stray;
 
 use super::args::Json;
 use super::print;
@@ -40,6 +41,9 @@ impl List {
                 let id = if self.all { &worker.session } else { &worker.id };
                 print::say(&format!("the work of {id} is on {branch}: looop review {id}"));
             }
+        }
+        for worker in listed.iter().filter(|worker| worker.alive && !worker.strays.is_empty()) {
+            print::say(&format!("{}: {}", worker.id, Stray::texts(&worker.strays)));
         }
         Ok(ExitCode::SUCCESS)
     }

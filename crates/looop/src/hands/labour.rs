@@ -95,12 +95,27 @@ fn mismatch(plan: &Plan) -> Outcome {
     Outcome::failed(format!("{} is no move that touches a worker", plan.action.action()))
 }
 
-/// Ends sessions, many at a time. It is done if each was ended by this.
+/// Ends sessions, many at a time, and what they have running elsewhere. It is done if each was ended by this.
 fn end_all(reader: &Reader, session: &str, also: &[String]) -> Outcome {
-    if also.is_empty() {
+    let all: Vec<&str> = std::iter::once(session).chain(also.iter().map(String::as_str)).collect();
+    let outcome = end_each(reader, &all);
+    match (worker::end_strays(reader, &all), outcome) {
+        (Ok(None), outcome) => outcome,
+        (Ok(Some(said)), Outcome::Done { note, shell }) => {
+            let note = note.map_or_else(|| said.clone(), |note| format!("{note}; {said}"));
+            Outcome::Done { note: Some(note), shell }
+        }
+        (Ok(Some(said)) | Err(said), Outcome::Failed { reason, .. } | Outcome::Interrupted { reason }) => {
+            Outcome::failed(format!("{reason}; {said}"))
+        }
+        (Err(reason), Outcome::Done { .. }) => Outcome::failed(reason),
+    }
+}
+
+fn end_each(reader: &Reader, all: &[&str]) -> Outcome {
+    if let [session] = all {
         return worker::end(reader, session);
     }
-    let all: Vec<&str> = std::iter::once(session).chain(also.iter().map(String::as_str)).collect();
     let share = all.len().div_ceil(AT_ONCE);
     let problems: Vec<String> = std::thread::scope(|scope| {
         let end =
@@ -197,6 +212,9 @@ fn again(
     }
     if let Err(error) = host::end(&folder(reader, from)) {
         return (Outcome::failed(format!("{from} could not be ended: {error}")), None);
+    }
+    if let Err(reason) = worker::end_strays(reader, &[from]) {
+        return (Outcome::failed(reason), None);
     }
     worker::start(reader, config, &task)
 }

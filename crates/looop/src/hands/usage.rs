@@ -537,6 +537,7 @@ mod tests {
                 started: 1000,
                 ended: None,
                 silent_s: None,
+                strays: Vec::new(),
             };
             self.fleet.workers.insert(session.to_owned(), worker);
             cwd.to_string_lossy().into_owned()

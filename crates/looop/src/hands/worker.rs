@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use looop_core::model::outcome::{Ended, Outcome};
 use looop_core::model::plan::Author;
+use looop_core::world::fleet::Stray;
 use looop_session::{HostError, Kill, Launched, Receipt, Size, Spec, Standing, Start, StartError, host};
 use looop_store::Reader;
 
@@ -14,7 +15,7 @@ use super::locked::{Confined, confined};
 use super::runner::{Agent, agent, missing};
 pub(crate) use super::task::task_of;
 use super::task::{self, Task};
-use super::{adapt, contract, environ, sense, settled, temp, workplace, worktree};
+use super::{adapt, contract, environ, fleet, sense, settled, temp, workplace, worktree};
 use crate::config::Config;
 use crate::failure::{Failure, Result};
 
@@ -65,6 +66,7 @@ fn launch(reader: &Reader, config: &Config, task: &Task) -> std::result::Result<
     let wait = contract::wait_of(agent.command.as_str());
     env.extend(wait.map(|seconds| (contract::WAIT.to_owned(), seconds.to_string())));
     let mut spec = spec(config, task, &agent, (command.fill(&prompt), cwd, env));
+    spec.own.extend(task.repo.as_ref().map(|_| worktree::path(reader, &task.session).into()));
     if let Some(confined) = &confined {
         spec.argv = confined.wrap(reader, config, (task, &agent), &spec)?;
         spec.spare.clear();
@@ -226,7 +228,18 @@ fn begun(receipt: &Receipt) -> Outcome {
     Outcome::done()
 }
 
-/// Ends a worker. It is done exactly when this ended it.
+/// Ends what workers that have ended left running outside their sessions. Says what that was.
+pub(crate) fn end_strays(reader: &Reader, sessions: &[&str]) -> std::result::Result<Option<String>, String> {
+    let found = looop_session::end_strays(&reader.path("sessions"), sessions)
+        .map_err(|error| format!("what runs outside their sessions cannot be looked for: {error}"))?;
+    let said =
+        found.iter().map(|(session, found)| format!("{session}: {}", Stray::texts(&fleet::strays(found))));
+    let said: Vec<String> = said.collect();
+    Ok((!said.is_empty()).then(|| said.join("; ")))
+}
+
+/// Ends a worker. It is done exactly when this ended it. What it has running outside its session is left to
+/// [`end_strays`].
 pub(crate) fn end(reader: &Reader, session: &str) -> Outcome {
     match host::kill(&folder(reader, session)) {
         Ok(Kill::Killed(_)) => Outcome::done(),

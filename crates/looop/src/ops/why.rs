@@ -221,7 +221,7 @@ fn happened(entry: &Entry, session: &str, at: &str) -> Option<Step> {
     let (of, what, text) = if let Entry::Intended { plan, .. } = entry {
         let text = format!("{} by {}", plan.action.action(), plan.author.word());
         (plan.act.starts()?, "started", text)
-    } else if let Entry::WorkerEnded { session, state } = entry {
+    } else if let Entry::WorkerEnded { session, state, .. } = entry {
         (session.as_str(), "ended", state.text())
     } else if let Entry::Spent { session, spend, .. } = entry {
         (session.as_str(), "money", spend.text()?)

@@ -11,7 +11,7 @@ use looop_core::model::name::{Name, shown};
 use looop_core::model::outcome::Outcome;
 use looop_core::model::plan::Author;
 use looop_core::purse::paused_text;
-use looop_core::world::fleet::{Fleet, Worker, WorkerState, worker_of};
+use looop_core::world::fleet::{Fleet, Stray, Worker, WorkerState, worker_of};
 use looop_core::world::observation::Letters;
 use looop_core::world::probe::Health;
 use looop_session::Roll;
@@ -56,12 +56,14 @@ pub(crate) struct Listed {
     pub(crate) waits_on: Option<String>,
     /// The branch that has its work, as long as that is neither merged nor discarded.
     pub(crate) branch: Option<String>,
+    /// Its processes outside its session.
+    pub(crate) strays: Vec<Stray>,
 }
 
 /// The workers: the newest session of each, or all that are kept.
 pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
     let (reader, config) = (place.reader()?, place.config()?);
-    let fleet = whole(&reader)?;
+    let fleet = known(fleet::look_around(&reader))?;
     let letters = reader.letters();
     let proofs = proofs(&reader, all)?;
     let waiting = waiting(&letters);
@@ -98,7 +100,10 @@ fn paused(reader: &Reader, fleet: &Fleet) -> Result<BTreeMap<String, String>> {
 
 /// The fleet, or why it cannot be seen.
 pub(super) fn whole(reader: &Reader) -> Result<Fleet> {
-    let fleet = fleet::look(reader, &mut Roll::default());
+    known(fleet::look(reader, &mut Roll::default()))
+}
+
+fn known(fleet: Fleet) -> Result<Fleet> {
     match fleet.fault {
         Some(fault) => Err(Failure::new(fault)),
         None => Ok(fleet),
@@ -183,6 +188,7 @@ fn listed(worker: &Worker, health: Health, waits_on: Option<&str>, wall: i64) ->
         verify: None,
         waits_on: waits_on.map(str::to_owned),
         branch: None,
+        strays: worker.strays.clone(),
     }
 }
 
@@ -299,11 +305,15 @@ fn with_hint(failure: Failure, hint: &str) -> Failure {
     if failure.hint.is_none() { failure.hint(hint) } else { failure }
 }
 
-/// Ends workers, many at a time, and says of each whether this ended it.
-pub(crate) fn kill_all(place: &Place, ids: &[Name], force: bool) -> Result<Vec<Result<()>>> {
+/// Ends workers, many at a time, and says of each whether this ended it, and what there is to say of all of them.
+pub(crate) fn kill_all(
+    place: &Place,
+    ids: &[Name],
+    force: bool,
+) -> Result<(Vec<Result<()>>, Option<String>)> {
     // A confined worker sees itself alone.
     if is_confined(place) {
-        return Ok(each(place, ids, force));
+        return Ok((each(place, ids, force), None));
     }
     let letters = place.reader()?.letters();
     let waits = waiting(&letters);
@@ -316,10 +326,15 @@ pub(crate) fn kill_all(place: &Place, ids: &[Name], force: bool) -> Result<Vec<R
         live && own_session(place, id).is_none()
     };
     let together: Vec<&Name> = ids.iter().filter(ready).collect();
-    let [first, rest @ ..] = together.as_slice() else { return Ok(each(place, ids, force)) };
+    let [first, rest @ ..] = together.as_slice() else {
+        return Ok((each(place, ids, force), None));
+    };
     let (id, also) = ((*first).clone(), rest.iter().map(|id| (*id).clone()).collect());
     let ended = submit::make(place, Move::KillWorker { id, also, reason: None, force });
-    let done = matches!(ended, Ok(Reply::Made { outcome: Outcome::Done { .. }, .. }));
+    let (done, note) = match ended {
+        Ok(Reply::Made { outcome: Outcome::Done { note, .. }, .. }) => (true, note),
+        Ok(_) | Err(_) => (false, None),
+    };
     let sessions = |id: &Name| Some(fleet.live(id.as_str())?.session.clone());
     let one = |id: &Name| match sessions(id) {
         Some(session) if together.contains(&id) => {
@@ -331,7 +346,7 @@ pub(crate) fn kill_all(place: &Place, ids: &[Name], force: bool) -> Result<Vec<R
         }
         _ => kill(place, id, force),
     };
-    Ok(ids.iter().map(one).collect())
+    Ok((ids.iter().map(one).collect(), note))
 }
 
 fn each(place: &Place, ids: &[Name], force: bool) -> Vec<Result<()>> {

@@ -118,6 +118,72 @@ fn two_of_codex_beside_the_persons_own() {
     desk.left_nothing();
 }
 
+/// A script that starts codex in a way in which nothing keeps it from using the server of the person's own codex.
+const SCRIPT: &str =
+    "exec codex --dangerously-bypass-approvals-and-sandbox \"Read $1 and do what it says.\"\n";
+
+/// What that server runs for a worker has neither the worker's environment nor its mark: it is said that it runs, and it
+/// is left to the person.
+#[test]
+fn what_codex_runs_outside_the_session_is_said() {
+    let agent = codex();
+    if !found(&[agent.runner, "python3", "git"]) {
+        return;
+    }
+    let (desk, _model, _gate) = hired(&agent, "one", "talk");
+    let profile = desk.profile();
+    let (script, repo) = (profile.outside().join("codex.sh"), profile.outside().join("repo"));
+    fs::write(&script, SCRIPT).unwrap();
+    let runner = format!("sh {} {{{{prompt_file}}}}", script.display());
+    profile.write("config.toml", &format!("[runners.codex]\ninteractive = {runner:?}\n"));
+    made(&repo);
+    let settings = profile.outside().join("home/.codex/config.toml");
+    let mut trusts = fs::read_to_string(&settings).unwrap();
+    for folder in [&repo, &profile.data().join("work/one~1")] {
+        trusts
+            .push_str(&format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", folder.display().to_string()));
+    }
+    fs::write(&settings, trusts).unwrap();
+    let server = Server { home: profile.outside().join("home").to_string_lossy().into_owned() };
+    let mut person =
+        Person::running(&persons(&desk, &["--dangerously-bypass-approvals-and-sandbox"]), 110, 36);
+    person.sees("Ask Codex to do anything");
+    let up = profile.fifo("up");
+    let place = repo.to_string_lossy().into_owned();
+    profile.run(&["worker", "start", "one", PROMPT, "--repo", &place]).ok();
+    let worker = desk.beside("one");
+    worker.expect("I (read it\\.|heard: )");
+    worker.expect(agent.ready);
+    worker.send(&says(&up));
+    let (whose, pid) = heard(&up);
+    assert_eq!(whose, "<>", "it runs in the session: this codex has no such server");
+    let rows = profile.run(&["ls", "--json"]).ok().json();
+    let strays = rows[0]["strays"].as_array().unwrap().clone();
+    let row = strays.iter().find(|row| row["pid"] == pid).unwrap_or_else(|| panic!("{pid}: {rows}"));
+    assert_eq!((&row["program"], &row["marked"]), (&"sleep".into(), &false.into()));
+    let said = profile.run(&["kill", "one"]).ok().stderr;
+    assert!(said.contains(&format!("sleep (pid {pid}) runs in its folder, outside its session")), "{said}");
+    assert!(runs(pid));
+    drop(person);
+    drop(server);
+    desk.left_nothing();
+}
+
+/// A repository with one commit.
+fn made(repo: &Path) {
+    fs::create_dir(repo).unwrap();
+    let git = |args: &[&str]| {
+        let who = ["-c", "user.name=A", "-c", "user.email=a@example.com"];
+        let ran =
+            std::process::Command::new("git").arg("-C").arg(repo).args(who).args(args).output().unwrap();
+        assert!(ran.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&ran.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch=main"]);
+    fs::write(repo.join("file"), "one\n").unwrap();
+    git(&["add", "file"]);
+    git(&["commit", "--quiet", "-m", "one"]);
+}
+
 /// What the person's own codex leaves running, which is its server and what that runs. It ends with this value.
 struct Server {
     home: String,

@@ -15,6 +15,7 @@ impl Desk {
             started: 0,
             ended: None,
             silent_s: None,
+            strays: Vec::new(),
         };
         self.docs.fleet.workers.insert(session.to_owned(), worker);
         self

@@ -20,6 +20,7 @@ impl World {
             started: self.now.wall,
             ended,
             silent_s: None,
+            strays: Vec::new(),
         };
         self.seen.docs.fleet.workers.insert(session.to_owned(), worker);
     }
@@ -162,7 +163,7 @@ impl World {
     /// The ends of workers that the log tells.
     pub(super) fn ends(&self) -> Vec<(String, WorkerState)> {
         self.logged(|entry| {
-            if let Entry::WorkerEnded { session, state } = entry {
+            if let Entry::WorkerEnded { session, state, .. } = entry {
                 Some((session.clone(), state.clone()))
             } else {
                 None

@@ -10,7 +10,7 @@ use crate::model::work::{Proof, Settle, Settled, Work};
 use crate::purse::is_over;
 use crate::time::Stamp;
 use crate::world::baseline::{Seen, seen_of_value, worker_item};
-use crate::world::fleet::{WorkerState, generation, worker_of};
+use crate::world::fleet::{Stray, WorkerState, generation, worker_of};
 use crate::world::probe::{Health, WorkerRow};
 
 /// A session's number is used up as soon as it is intended, whatever comes of it.
@@ -47,7 +47,7 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
                 repo: before.and_then(|record| record.repo.clone()),
                 ..WorkerRecord::new(plan.author.clone(), *at)
             };
-            ended(ledger, at, from, &WorkerState::Killed);
+            ended(ledger, at, from, (&WorkerState::Killed, &[]));
             if asks.is_empty() {
                 discharge(ledger, from);
             }
@@ -56,7 +56,7 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
         }
         Act::Ended { session, also } => {
             for session in std::iter::once(session).chain(also) {
-                ended(ledger, at, session, &WorkerState::Killed);
+                ended(ledger, at, session, (&WorkerState::Killed, &[]));
                 discharge(ledger, session);
                 if plan.author != Author::Person {
                     fold_row(ledger, session);
@@ -171,12 +171,17 @@ fn fold_row(ledger: &mut Ledger, session: &str) {
 }
 
 /// A session has ended. It counts against its goal unless its work is proven later.
-pub(super) fn ended(ledger: &mut Ledger, at: &Stamp, session: &str, state: &WorkerState) {
+pub(super) fn ended(
+    ledger: &mut Ledger,
+    at: &Stamp,
+    session: &str,
+    (state, strays): (&WorkerState, &[Stray]),
+) {
     let Some(record) = ledger.workers.get_mut(session) else { return };
     if record.ended.is_some() {
         return;
     }
-    record.ended = Some(state.clone());
+    (record.ended, record.strays) = (Some(state.clone()), strays.to_vec());
     if let Some(goal) = record.goal.clone() {
         let goal = ledger.goals.entry(goal).or_default();
         goal.fruitless = goal.fruitless.saturating_add(1);

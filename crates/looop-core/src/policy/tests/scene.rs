@@ -24,6 +24,7 @@ fn world() -> (Ledger, Docs, Limits) {
         started: 0,
         ended: None,
         silent_s: None,
+        strays: Vec::new(),
     };
     let docs = Docs {
         goals: [("mine".to_owned(), Doc::of("mine")), ("theirs".to_owned(), theirs)].into(),

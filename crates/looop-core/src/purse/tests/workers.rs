@@ -58,7 +58,7 @@ pub(super) fn records(ledger: &mut Ledger, id: &str, count: u64) -> Option<u64> 
 
 pub(super) fn ends(ledger: &mut Ledger, metered: Option<&Metered>) -> Option<u64> {
     let (session, state) = ("w~1".to_owned(), WorkerState::Exited(0));
-    apply(ledger, &noon().stamp(), &Entry::WorkerEnded { session, state });
+    apply(ledger, &noon().stamp(), &Entry::WorkerEnded { session, state, strays: Vec::new() });
     let entry = looked(ledger, &Fleet::default(), ("w~1", metered, true), &noon());
     take(ledger, entry)
 }

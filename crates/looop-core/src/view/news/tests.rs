@@ -100,7 +100,7 @@ fn each_entry_with_a_wanted_event_has_a_line() {
     let entries = vec![
         Entry::WorkerStarted { session: "w~1".into(), goal: None },
         Entry::Told { tell: "t".into(), session: "w~1".into(), text: "hi".into(), told: 0 },
-        Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0) },
+        Entry::WorkerEnded { session: "w~1".into(), state: WorkerState::Exited(0), strays: Vec::new() },
         Entry::Seeded { files: vec![] },
     ];
     let mut watch = Watch::new(Cursor::default(), Filter::All);

@@ -28,6 +28,7 @@ fn worker(session: &str, state: WorkerState) -> Worker {
         started: MINUTE,
         ended,
         silent_s: None,
+        strays: Vec::new(),
     }
 }
 

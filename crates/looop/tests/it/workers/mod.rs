@@ -11,6 +11,7 @@ mod loops;
 mod lost;
 mod races;
 mod review;
+mod strays;
 mod terms;
 mod trees;
 mod upgrade;

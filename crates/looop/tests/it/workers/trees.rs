@@ -38,7 +38,7 @@ impl Repo {
         Self { yard: Yard::of(profile.goal("ship", "---\nrepo: ~/repo\n---\nIt is shipped.\n")), path }
     }
 
-    fn start(&self, command: &str) -> looop_sim::profile::Ran {
+    pub(super) fn start(&self, command: &str) -> looop_sim::profile::Ran {
         self.yard.run(&["worker", "start", "ship", "--goal", "ship", "--command", command])
     }
 

@@ -47,7 +47,7 @@ fn started(session: &str, goal: Option<&str>) -> Ledger {
 }
 
 fn ended(session: &str, state: WorkerState) -> Entry {
-    Entry::WorkerEnded { session: session.into(), state }
+    Entry::WorkerEnded { session: session.into(), state, strays: Vec::new() }
 }
 
 fn verified(session: &str, pass: bool) -> Entry {
