@@ -510,6 +510,7 @@ fn ask_bytes(plan: &Plan, id: &str) -> Vec<u8> {
         kind: AskKind::Question,
         proposal: None,
         fetched: false,
+        limit: None,
     })
 }
 

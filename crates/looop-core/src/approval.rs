@@ -110,6 +110,7 @@ impl Parked {
     /// The letter that asks for it.
     pub fn letter(&self, id: &str) -> Ask {
         Ask {
+            limit: None,
             v: 1,
             id: id.to_owned(),
             from: PULSE.to_owned(),

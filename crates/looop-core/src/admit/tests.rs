@@ -407,6 +407,7 @@ fn an_ask_takes_a_number_that_is_free_and_its_letter_says_all() {
     assert_eq!(plan.act, act);
     let ask: Ask = serde_json::from_slice(&bytes).unwrap();
     let expected = Ask {
+        limit: None,
         closed: false,
         fetched: false,
         v: 1,

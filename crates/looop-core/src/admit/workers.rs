@@ -284,7 +284,7 @@ pub(super) fn act(cx: &Context<'_>, plan: &Plan) -> Option<Act> {
         Move::SteerSession { id, .. } | Move::SendKey { id, .. } => {
             let session = cx.docs.fleet.live(id.as_str())?.session.clone();
             // The beat that it belongs to gives it its name.
-            Some(Act::Typed { session, input: String::new(), answers: None })
+            Some(Act::Typed { session, input: String::new(), answers: None, wakes: None })
         }
         Move::KillWorker { id, also, .. } => {
             let session = |id: &Name| Some(cx.docs.fleet.live(id.as_str())?.session.clone());

@@ -1,6 +1,6 @@
 //! The screens of claude.
 
-use super::table::{Screens, Sign};
+use super::table::{GoOn, Screens, Sign};
 
 pub(super) const SCREENS: Screens = Screens {
     name: "claude",
@@ -17,5 +17,14 @@ pub(super) const SCREENS: Screens = Screens {
         Sign { what: "wants a sign-in", texts: &["Select login method"] },
     ],
     always: &[Sign { what: "is not signed in", texts: &["Not logged in", "Please run /login"] }],
-    limits: &["usage limit reached", "limit reached ∙ resets", "hit your limit", "Request rejected (429)"],
+    limits: &[
+        "usage limit reached",
+        "Usage limit reached",
+        "limit · resets",
+        "hit your limit",
+        "Request rejected (429)",
+        "temporarily limiting requests",
+    ],
+    over: &["Usage limit reset ·"],
+    go_on: Some(GoOn { empty: &["❯"], text: "The limit of your provider is over. Go on with your task." }),
 };

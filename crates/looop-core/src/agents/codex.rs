@@ -1,6 +1,6 @@
 //! The screens of codex.
 
-use super::table::{Screens, Sign};
+use super::table::{GoOn, Screens, Sign};
 
 pub(super) const SCREENS: Screens = Screens {
     name: "codex",
@@ -13,4 +13,9 @@ pub(super) const SCREENS: Screens = Screens {
     ],
     always: &[],
     limits: &["hit your usage limit"],
+    over: &[],
+    go_on: Some(GoOn {
+        empty: &["› Ask Codex to do anything"],
+        text: "The limit of your provider is over. Go on with your task.",
+    }),
 };

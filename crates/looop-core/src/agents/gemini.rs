@@ -1,6 +1,6 @@
 //! The screens of gemini.
 
-use super::table::{Screens, Sign};
+use super::table::{GoOn, Screens, Sign};
 
 pub(super) const SCREENS: Screens = Screens {
     name: "gemini",
@@ -16,4 +16,9 @@ pub(super) const SCREENS: Screens = Screens {
     ],
     always: &[],
     limits: &["quota exceeded", "Usage limit reached"],
+    over: &[],
+    go_on: Some(GoOn {
+        empty: &["> Type your message or @path/to/file", "* Type your message or @path/to/file"],
+        text: "The limit of your provider is over. Go on with your task.",
+    }),
 };

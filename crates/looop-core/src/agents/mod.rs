@@ -14,4 +14,4 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use screen::{Halt, halt, is_dialog};
+pub use screen::{Halt, Reset, go_on, halt, is_composer_empty, is_dialog, until_text};

@@ -9,4 +9,6 @@ pub(super) const SCREENS: Screens = Screens {
     // It stands over the composer.
     always: &[Sign { what: "offers an update", texts: &["Update Available", "A new release v"] }],
     limits: &["Too Many Requests", "usage limit"],
+    over: &[],
+    go_on: None,
 };

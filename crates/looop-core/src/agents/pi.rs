@@ -8,4 +8,6 @@ pub(super) const SCREENS: Screens = Screens {
     dialogs: &[Sign { what: "asks whether the folder is trusted", texts: &["Trust project folder?"] }],
     always: &[],
     limits: &["usage limit", "rate limit"],
+    over: &[],
+    go_on: None,
 };

@@ -1,7 +1,9 @@
 //! What a screen tells, by the tables and by the look of a menu.
 
 use super::table::{KNOWN, Screens, Sign};
+use crate::meter::reset_of;
 use crate::shown::Shown;
+use crate::time::{Now, minute_text};
 
 /// Lines of a screen that are shown to the person, from its end.
 pub(super) const LINES: usize = 16;
@@ -27,11 +29,56 @@ pub struct Halt {
     pub what: String,
     /// What stands on its screen, safe to print and bounded.
     pub screen: String,
+    /// The limit that it waits for, where its provider takes no calls.
+    pub limit: Option<Reset>,
+}
+
+/// A limit of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reset {
+    /// When it ends, in milliseconds since the epoch, where the screen says so.
+    pub until: Option<i64>,
+}
+
+impl Halt {
+    /// What a person is told; `until` is when the limit ends, as it was first understood.
+    pub fn text(&self, until: Option<i64>, now: &Now) -> String {
+        let until = until
+            .map_or_else(String::new, |until| format!("is waiting until {}: it ", until_text(until, now)));
+        format!("it {until}{}\n{}", self.what, self.screen)
+    }
+}
+
+/// A time of day, with its date where that is another day.
+pub fn until_text(until: i64, now: &Now) -> String {
+    let (text, today) = (minute_text(until, &now.zone), now.day());
+    text.strip_prefix(&today).map_or_else(|| text.clone(), |time| time.trim_start().to_owned())
+}
+
+/// What is typed into a program so that it goes on, once its provider takes calls again. `None`: it is not known how one
+/// sees that nothing else would be typed with it.
+pub fn go_on(program: &str) -> Option<&'static str> {
+    let known = KNOWN.into_iter().find(|screens| screens.name == program)?;
+    known.go_on.as_ref().map(|go_on| go_on.text)
+}
+
+/// Whether nothing stands in the composer of a program, and it has the keyboard, as far as its screen tells.
+pub fn is_composer_empty(program: &str, lines: &[String]) -> bool {
+    let known = KNOWN.into_iter().find(|screens| screens.name == program);
+    let Some((screens, go_on)) = known.and_then(|screens| Some((screens, screens.go_on.as_ref()?))) else {
+        return false;
+    };
+    let plain: Vec<String> = lines.iter().map(|line| unframed(line)).collect();
+    // The composer is the last line that begins as one does: others are quotes of what was typed before.
+    let begins = |line: &&String| line.starts_with(CURSORS) || line.starts_with('*');
+    let composer = plain.iter().rev().find(begins);
+    let types = screens.composer.iter().any(|part| plain.iter().any(|line| line.contains(part)));
+    types && composer.is_some_and(|line| go_on.empty.contains(&line.as_str()))
 }
 
 /// Why a program does not go on by itself, as far as its screen tells. Some agents draw on and on while they stand at a
 /// dialog; a menu that is in no table counts only of a program that is `silent`.
-pub fn halt(program: Option<&str>, lines: &[String], silent: bool) -> Option<Halt> {
+pub fn halt(program: Option<&str>, lines: &[String], silent: bool, now: &Now) -> Option<Halt> {
     let plain: Vec<String> =
         lines.iter().map(|line| unframed(line)).filter(|line| !line.is_empty()).collect();
     let text = plain.join(" ");
@@ -41,10 +88,17 @@ pub fn halt(program: Option<&str>, lines: &[String], silent: bool) -> Option<Hal
     let shows = |sign: &&Sign| sign.texts.iter().all(has);
     let dialogs = known.filter(|_| !types).and_then(|screens| screens.dialogs.iter().find(shows));
     let sign = dialogs.or_else(|| known.and_then(|screens| screens.always.iter().find(shows)));
-    let what = sign.map(|sign| sign.what.to_owned());
-    let what = what.or_else(|| limit(known, &plain));
-    let what = what.or_else(|| (silent && !types && is_menu(&plain)).then(|| "shows a menu".to_owned()))?;
-    Some(Halt { what, screen: end_of(&plain) })
+    let screen = || end_of(&plain);
+    if let Some(sign) = sign {
+        return Some(Halt { what: sign.what.to_owned(), screen: screen(), limit: None });
+    }
+    if let Some(said) = limit(known, &plain) {
+        let limit = Some(Reset { until: reset_of(&said, now) });
+        let what = format!("waits for its provider, which says: {said}");
+        return Some(Halt { what, screen: screen(), limit });
+    }
+    let menu = silent && !types && is_menu(&plain);
+    menu.then(|| Halt { what: "shows a menu".to_owned(), screen: screen(), limit: None })
 }
 
 /// Whether an agent that we know stands at a dialog: then each key that is typed may choose something.
@@ -61,11 +115,16 @@ pub fn is_dialog(program: Option<&str>, lines: &[String]) -> bool {
 
 /// What the provider says, where it takes no calls. Only what came last counts: what is further up may be over.
 fn limit(known: Option<&Screens>, plain: &[String]) -> Option<String> {
-    let signs = known?.limits;
+    let Screens { limits: signs, over, .. } = known?;
     let tail = &plain[plain.len().saturating_sub(LINES)..];
     let at = tail.iter().rposition(|line| signs.iter().any(|sign| line.contains(sign)))?;
-    let said = tail[at..].iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" ");
-    Some(format!("waits for its provider, which says: {said}"))
+    // The last line that begins with a cursor is the composer. Another one below quotes what was typed since.
+    let cursors = tail[at + 1..].iter().filter(|line| line.starts_with(CURSORS));
+    let typed = cursors.rev().skip(1).any(|line| option(line).is_some());
+    if typed || tail[at + 1..].iter().any(|line| over.iter().any(|sign| line.contains(sign))) {
+        return None;
+    }
+    Some(tail[at..].iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "))
 }
 
 /// Whether the end of a screen looks like a menu: numbered options with a cursor before one, or options with a cursor and

@@ -14,6 +14,10 @@ pub(super) struct Screens {
     pub(super) always: &'static [Sign],
     /// The provider takes no calls.
     pub(super) limits: &'static [&'static str],
+    /// The provider takes calls again, and the agent goes on by itself.
+    pub(super) over: &'static [&'static str],
+    /// How it is told to go on once its provider takes calls again; nothing where that is not known.
+    pub(super) go_on: Option<GoOn>,
 }
 
 /// How something is known: all of these texts are on the screen.
@@ -21,6 +25,14 @@ pub(super) struct Sign {
     /// What the agent does.
     pub(super) what: &'static str,
     pub(super) texts: &'static [&'static str],
+}
+
+/// How an agent is told to go on.
+pub(super) struct GoOn {
+    /// The line of the composer while nothing stands in it.
+    pub(super) empty: &'static [&'static str],
+    /// What is typed.
+    pub(super) text: &'static str,
 }
 
 /// The agents that looop knows.

@@ -36,7 +36,7 @@ impl Engine {
         let id = Name::new(worker_of(&ask.from)).ok()?;
         let action = Move::SteerSession { id, input: told(ask, answer) };
         let (session, answers) = (ask.from.clone(), Some(ask.id.clone()));
-        let act = Act::Typed { session, input: String::new(), answers };
+        let act = Act::Typed { session, input: String::new(), answers, wakes: None };
         let why = format!("{} does not block on the answer to {}", ask.from, ask.id);
         Some((Plan { goal: ask.goal.clone(), ..own_plan(action, act, now) }, why))
     }

@@ -6,6 +6,7 @@ use super::asking::{Commission, Offer};
 use super::goals;
 use super::io::{Effect, Reply};
 use super::letters::{News, letters};
+use super::limits::Waiters;
 use super::looks::Look;
 use super::machine::Engine;
 use super::wake::{Timetable, dues};
@@ -56,6 +57,7 @@ impl Engine {
         let Some(look) = self.end_look(seen.scope, !seen.early, now) else { return };
         self.note_policy(&seen.docs);
         self.timetable = Timetable::of(&seen.docs, now);
+        self.waiters = Waiters::of(&self.ledger, seen, now);
         let before = self.fold_news(seen, look.wet, now);
         if seen.early {
             // The full look under way may have begun before what this one saw came to be.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::ending::Ending;
 use super::io::{Effect, Event, Numbers, Reply, Request, RequestId};
+use super::limits::Waiters;
 use super::looks::{Look, Looks};
 use super::wake::Timetable;
 use crate::bounds::{SENTENCE, cut};
@@ -61,6 +62,7 @@ pub struct Engine {
     pub(super) looked: u64,
     /// The schedules that the last look saw.
     pub(super) timetable: Timetable,
+    pub(super) waiters: Waiters,
     /// Requests that wait for a beat to end.
     pub(super) beat_waiters: Vec<RequestId>,
     /// Those of them whose beat has decided: they wait for what came of it.
@@ -109,6 +111,7 @@ impl Engine {
             looked_at: None,
             looked: 0,
             timetable: Timetable::default(),
+            waiters: Waiters::default(),
             beat_waiters: Vec::new(),
             decided_waiters: Vec::new(),
             queue: VecDeque::new(),

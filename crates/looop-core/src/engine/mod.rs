@@ -15,6 +15,7 @@ mod goals;
 pub(crate) mod interview;
 pub mod io;
 mod letters;
+mod limits;
 mod looks;
 pub mod machine;
 mod notices;

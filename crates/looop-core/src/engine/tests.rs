@@ -13,6 +13,7 @@ mod decides;
 mod ending;
 mod flood;
 mod letters;
+mod limits;
 mod looks;
 mod machine;
 mod notices;

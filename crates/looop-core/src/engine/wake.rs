@@ -107,8 +107,8 @@ impl Engine {
         if self.stop.is_some() {
             return Alarm::default();
         }
-        let wall =
-            self.timetable.next(now.wall).into_iter().chain(self.pause_ends(now)).chain(self.limit_ends(now));
+        let wall = self.timetable.next(now.wall).into_iter();
+        let wall = wall.chain(self.pause_ends(now)).chain(self.limit_ends(now)).chain(self.waiters.next(now));
         let up = (!self.looks.is_full_ahead()).then(|| self.next_wait(cadence, now));
         Alarm { up, wall: wall.min_by_key(|ring| ring.at) }
     }

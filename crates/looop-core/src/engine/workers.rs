@@ -220,6 +220,7 @@ impl Engine {
         }
         self.redelivery(seen, now)
             .or_else(|| self.delivery(seen, now))
+            .or_else(|| self.waking(seen, now))
             .or_else(|| self.interview(&seen.docs, now))
             .or_else(|| self.obituary(now))
             .or_else(|| self.overspender(&seen.docs, now))

@@ -51,7 +51,7 @@ impl Entry {
             Self::WorkerEnded { state, strays, .. } => {
                 state.bound();
                 strays.truncate(STRAYS);
-                strays.iter_mut().for_each(|stray| cut_name(&mut stray.program));
+                strays.iter_mut().map(|stray| &mut stray.program).for_each(cut_name);
             }
             Self::SensorChanged { state: SensorState::Failing { reason }, .. } => sentence(reason),
             Self::Saw { broke, .. } => {

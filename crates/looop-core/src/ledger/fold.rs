@@ -117,9 +117,7 @@ pub fn apply(ledger: &mut Ledger, at: &Stamp, entry: &Entry) {
         Entry::Answered { ask, text } => answered(ledger, ask, text),
         Entry::Withdrawn { ask, .. } => withdrawn(ledger, ask),
         Entry::Dismissed { ask } => dismissed(ledger, at, ask),
-        Entry::WorkerEnded { session, state, strays } => {
-            workers::ended(ledger, at, session, (state, strays));
-        }
+        Entry::WorkerEnded { session, state, strays: s } => workers::ended(ledger, at, session, (state, s)),
         Entry::Spent { .. } => money::spent(ledger, at, entry),
         Entry::Granted { session, grants, up_to } => money::granted(ledger, session, (*grants, *up_to)),
         Entry::Verified { .. } | Entry::WorkFound { .. } => workers::learned(ledger, entry),

@@ -246,6 +246,9 @@ pub struct WorkerRecord {
     /// The last time that something could not be typed into it, if nothing was typed since.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub untyped: Option<Untyped>,
+    /// The last time that it was told to go on because a limit of its provider was over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub woken: Option<Woken>,
     /// The repository that it has a copy of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
@@ -272,6 +275,15 @@ pub struct Untyped {
     pub tries: u32,
 }
 
+/// A worker was told to go on because a limit of its provider was over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Woken {
+    /// The flag that said that it waited.
+    pub flag: String,
+    /// When that was tried.
+    pub at: Stamp,
+}
+
 impl WorkerRecord {
     /// A session that has just been started.
     pub fn new(author: Author, at: Stamp) -> Self {
@@ -291,6 +303,7 @@ impl WorkerRecord {
             runner: None,
             account: Account::default(),
             untyped: None,
+            woken: None,
             repo: None,
             work: None,
             proof: None,

@@ -41,6 +41,7 @@ pub use call::{Call, Provider};
 pub use machine::Meter;
 pub use micros::Micros;
 pub use prices::{PRICES_AS_OF, Price, Prices};
+pub(crate) use reset::after as reset_of;
 pub use spec::{Cost, LineCost, Mode, Spec};
 pub use trouble::Trouble;
 pub use unreached::says_so as reached_no_model;

@@ -16,7 +16,7 @@ const CUES: &[&str] =
 const MONTHS: &str = "janfebmaraprmayjunjulaugsepoctnovdec";
 
 /// When the limit ends, in milliseconds since the Unix epoch. A time that is long past, or too far away, is none.
-pub(super) fn after(text: &str, now: &Now) -> Option<i64> {
+pub(crate) fn after(text: &str, now: &Now) -> Option<i64> {
     let text = text.to_lowercase();
     let near = |at: &i64| (-JUST..=FARTHEST).contains(&at.saturating_sub(now.wall));
     epoch(&text, now).or_else(|| iso(&text, now)).or_else(|| cued(&text, now)).filter(near)

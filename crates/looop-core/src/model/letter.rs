@@ -61,6 +61,18 @@ pub struct Ask {
     /// Whether its asker is done with it and could not put it away itself, because it is confined.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fetched: bool,
+    /// The limit of its provider that a worker waits for, where it is a flag raised for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// A limit of a provider, as the screen of an agent states it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
+    /// When it ends, in milliseconds since the epoch.
+    pub until: i64,
+    /// The program of the agent.
+    pub program: String,
 }
 
 /// Digest of a question with the answers to choose from: what a person sees of it.

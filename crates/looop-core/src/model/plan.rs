@@ -114,6 +114,9 @@ pub enum Act {
         /// The ask whose answer it is, where it is one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         answers: Option<String>,
+        /// The flag that says that the worker waits for its provider, where this lets it go on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wakes: Option<String>,
     },
     /// Sessions are ended. To do it again does no harm.
     Ended {

@@ -1,6 +1,6 @@
 //! Asking: a letter of its own number, and the same letter when the same session asks the same again.
 
-use looop_core::model::letter::{Ask, AskKind};
+use looop_core::model::letter::{Ask, AskKind, Limit};
 use looop_core::world::fleet::worker_of;
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ pub struct NewAsk<'a> {
     pub goal: Option<&'a str>,
     /// The move that it proposes.
     pub proposal: Option<&'a Value>,
+    /// The limit of its provider that it waits for.
+    pub limit: Option<&'a Limit>,
 }
 
 /// An ask that waits.
@@ -185,5 +187,6 @@ fn letter(new: &NewAsk<'_>, id: String, wall: i64) -> Ask {
         asked: wall,
         closed: false,
         fetched: false,
+        limit: new.limit.cloned(),
     }
 }

@@ -82,6 +82,7 @@ pub(super) fn ask(stem: &str, bytes: &[u8]) -> Result<Found<Ask>, String> {
         asked: older.ts.saturating_mul(1000),
         closed: false,
         fetched: false,
+        limit: None,
     };
     Ok(Found { letter, older: true })
 }

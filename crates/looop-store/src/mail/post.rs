@@ -80,8 +80,10 @@ impl Reader {
     }
 
     /// Somebody attached to a session: its flags are answered with that, and these are their ids. The loop settles them.
+    /// One that waits for its provider still does.
     pub fn attached(&self, session: &str, wall: i64) -> Result<Vec<String>, PostError> {
-        let flags = self.flags(session)?;
+        let flags = self.flags(session)?.into_iter().filter(|flag| flag.limit.is_none());
+        let flags: Vec<String> = flags.map(|flag| flag.id).collect();
         if flags.is_empty() {
             return Ok(flags);
         }
@@ -99,15 +101,15 @@ impl Reader {
         Ok(settled)
     }
 
-    /// The ids of the flags that wait for somebody to attach to this session.
-    pub(super) fn flags(&self, session: &str) -> Result<Vec<String>, StoreError> {
+    /// The flags of this session that wait.
+    pub(super) fn flags(&self, session: &str) -> Result<Vec<Ask>, StoreError> {
         let worker = worker_of(session);
         let asks = self.asks_of(worker)?.into_iter();
         let its = |ask: &Ask| ask.from == session || ask.from == worker;
         let flags = asks.filter(|ask| {
             ask.kind == AskKind::Flag && its(ask) && !ask.fetched && !self.is_answered(&ask.id)
         });
-        Ok(flags.map(|ask| ask.id).collect())
+        Ok(flags.collect())
     }
 
     fn write_answer(&self, ask: &str, text: &str, wall: i64) -> Result<Answer, PostError> {

@@ -139,7 +139,7 @@ impl Reader {
 
     /// Takes back the flags of a session that nobody has attached to, and says which they were.
     pub fn unflag(&self, session: &str, wall: i64) -> Result<Vec<String>, SettleError> {
-        let flags = self.flags(session)?;
+        let flags: Vec<String> = self.flags(session)?.into_iter().map(|flag| flag.id).collect();
         if flags.is_empty() {
             return Ok(flags);
         }

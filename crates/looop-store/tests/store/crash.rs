@@ -124,6 +124,7 @@ fn own_letter() -> Ask {
         asked: AT.wall,
         closed: false,
         fetched: false,
+        limit: None,
     }
 }
 

@@ -19,6 +19,7 @@ const QUESTION: NewAsk<'_> = NewAsk {
     reference: None,
     goal: None,
     proposal: None,
+    limit: None,
 };
 
 fn lease(alive: &dyn Fn(&str) -> bool) -> Lease<'_> {

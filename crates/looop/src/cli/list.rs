@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use looop_core::agents::until_text;
 use looop_core::view::status::age_text;
 use looop_core::world::fleet::Stray;
 
 use super::args::Json;
 use super::print;
+use crate::clock;
 use crate::failure::Result;
 use crate::ops::Place;
 use crate::ops::workers::{self, Listed};
@@ -62,7 +64,10 @@ impl List {
                 Some("unchanged") => "no changes".to_owned(),
                 verify => verify.unwrap_or("-").to_owned(),
             },
-            text(&worker.waits_on),
+            match worker.waits_until_unix {
+                Some(until) => format!("until {}", until_text(until.saturating_mul(1000), &clock::now())),
+                None => text(&worker.waits_on),
+            },
         ]
     }
 }

@@ -15,6 +15,7 @@ use looop_store::Reader;
 
 use super::act::{causes, folder};
 use super::awaited::{self, Claim};
+use super::screens::{self, GoesNot};
 use super::task::{Task, Told};
 use super::worker::Found;
 use super::{dialog, worker, works};
@@ -48,8 +49,13 @@ pub(crate) fn perform(reader: &Reader, config: &Config, plan: &Plan) -> (Outcome
             None => (mismatch(plan), None),
         },
         Act::Again { from, session, asks, .. } => again(reader, config, plan, (from, session, asks)),
-        Act::Typed { session, input, answers: None } => (typed(reader, plan, session, input), None),
-        Act::Typed { session, input, answers: Some(ask) } => {
+        Act::Typed { session, input, answers: None, wakes: None } => {
+            (typed(reader, plan, session, input), None)
+        }
+        Act::Typed { session, input, answers: None, wakes: Some(_) } => {
+            (wake(reader, config, plan, (session, input)), None)
+        }
+        Act::Typed { session, input, answers: Some(ask), .. } => {
             (type_answer(reader, plan, (session, input), ask), None)
         }
         Act::Ended { session, also } => (end_all(reader, session, also), None),
@@ -292,6 +298,21 @@ fn typed(reader: &Reader, plan: &Plan, session: &str, input: &str) -> Outcome {
 fn was_typed(reader: &Reader, session: &str, input: &str) -> bool {
     let standing = host::standing(&folder(reader, session));
     matches!(standing, Ok(Standing::Ended(receipt)) if receipt.inputs.iter().any(|typed| typed == input))
+}
+
+/// Tells a worker to go on, if it still waits for its provider and nothing stands in its composer.
+fn wake(reader: &Reader, config: &Config, plan: &Plan, (session, input): (&str, &str)) -> Outcome {
+    match screens::may_go_on(reader, config, session) {
+        Ok(()) => typed(reader, plan, session, input),
+        Err(GoesNot::Over) => {
+            let note = "nothing was typed: it does not wait for its provider any more".to_owned();
+            Outcome::Done { note: Some(note), shell: None }
+        }
+        Err(GoesNot::Full) => Outcome::failed(format!(
+            "not typed: its composer is not seen to be empty; looop attach {} shows it",
+            worker_of(session)
+        )),
+    }
 }
 
 /// Stops all of a session, or lets it go on. One that has ended meanwhile needs neither.

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use looop_core::agents::{Halt, halt};
-use looop_core::model::letter::{Ask, AskKind};
+use looop_core::agents::{halt, is_composer_empty};
+use looop_core::model::letter::{Ask, AskKind, Limit};
 use looop_core::world::fleet::{Fleet, Worker, WorkerState};
 use looop_session::Client;
 use looop_store::Reader;
@@ -72,43 +72,82 @@ impl Screens {
         let looked = self.looked.entry(session.clone()).or_default();
         (looked.at, looked.silent) = (clock::now().up, *silent);
         // One that ends meanwhile has no screen any more.
-        let Ok(mut client) = Client::connect(&folder(reader, session)) else { return Ok(()) };
-        let Ok(shot) = client.screen(false) else { return Ok(()) };
-        let found = halt(program_of(reader, config, session).as_deref(), &shot.lines, *silent);
-        let said = found.map(|halt| text(&halt));
-        withdraw(reader, session, said.as_deref())?;
-        if let Some(said) = said.as_deref().filter(|said| looked.told.as_deref() != Some(*said)) {
-            let reference = Some(ABOUT);
-            let new =
-                NewAsk { from: session, kind: AskKind::Flag, prompt: said, reference, ..NewAsk::default() };
-            // One that says the same and waits is found again.
-            let posted = reader.post_ask(&new, clock::now().wall);
+        let Some(lines) = lines_of(reader, session) else { return Ok(()) };
+        let (program, now) = (program_of(reader, config, session), clock::now());
+        let Some(halt) = halt(program.as_deref(), &lines, *silent, &now) else {
+            looked.told = None;
+            return withdraw(reader, session, None);
+        };
+        // A length of time on the screen is counted from the first look: what was said then stands.
+        let open = flags(reader, session);
+        let until = |ask: &Ask| ask.limit.as_ref().map(|limit| limit.until);
+        if let Some(said) = open.iter().find(|ask| ask.prompt == halt.text(until(ask), &now)) {
+            looked.told = Some(halt.text(None, &now));
+            return withdraw(reader, session, Some(&said.prompt));
+        }
+        withdraw(reader, session, None)?;
+        let known = halt.text(None, &now);
+        if looked.told.as_ref() != Some(&known) {
+            let until = halt.limit.and_then(|reset| reset.until);
+            let limit = program.zip(until).map(|(program, until)| Limit { until, program });
+            let (reference, limit, prompt) = (Some(ABOUT), limit.as_ref(), halt.text(until, &now));
+            let kind = AskKind::Flag;
+            let new = NewAsk { from: session, kind, prompt: &prompt, reference, limit, ..NewAsk::default() };
+            let posted = reader.post_ask(&new, now.wall);
             posted
                 .map_err(|error| format!("{session} stands at a dialog, and nobody can be told: {error}"))?;
         }
-        looked.told = said;
+        looked.told = Some(known);
         Ok(())
     }
+}
+
+/// The lines of the screen of a session that runs.
+fn lines_of(reader: &Reader, session: &str) -> Option<Vec<String>> {
+    let mut client = Client::connect(&folder(reader, session)).ok()?;
+    Some(client.screen(false).ok()?.lines)
+}
+
+/// Whether a worker still waits for its provider, and what is typed into it goes into its empty composer.
+pub(crate) fn may_go_on(reader: &Reader, config: &Config, session: &str) -> Result<(), GoesNot> {
+    let (Some(lines), Some(program)) = (lines_of(reader, session), program_of(reader, config, session))
+    else {
+        return Err(GoesNot::Over);
+    };
+    let waits = halt(Some(&program), &lines, false, &clock::now()).is_some_and(|halt| halt.limit.is_some());
+    match (waits, is_composer_empty(&program, &lines)) {
+        (false, _) => Err(GoesNot::Over),
+        (true, false) => Err(GoesNot::Full),
+        (true, true) => Ok(()),
+    }
+}
+
+/// Why a worker is not told to go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum GoesNot {
+    /// It does not wait any more, or has ended.
+    Over,
+    /// Something stands in its composer, or something else has the keyboard.
+    Full,
 }
 
 fn silent(worker: &Worker) -> bool {
     worker.silent_s.is_some_and(|silent| silent >= QUIET)
 }
 
-/// What the person is told.
-fn text(halt: &Halt) -> String {
-    format!("it {}\n{}", halt.what, halt.screen)
+/// What is said of the screen of a session and waits.
+fn flags(reader: &Reader, session: &str) -> Vec<Ask> {
+    let letters = reader.letters();
+    let ours = |ask: &&Ask| {
+        let of_screen = ask.kind == AskKind::Flag && ask.reference.as_deref() == Some(ABOUT);
+        of_screen && ask.from == session && !letters.answers.contains_key(&ask.id)
+    };
+    letters.asks.values().filter(ours).cloned().collect()
 }
 
 /// Takes back what was said of a screen before, unless it is still so.
 fn withdraw(reader: &Reader, session: &str, said: Option<&str>) -> Result<(), String> {
-    let letters = reader.letters();
-    let ours = |ask: &&Ask| {
-        let of_screen = ask.kind == AskKind::Flag && ask.reference.as_deref() == Some(ABOUT);
-        of_screen && ask.from == session && Some(ask.prompt.as_str()) != said
-    };
-    let open = letters.asks.values().filter(ours).filter(|ask| !letters.answers.contains_key(&ask.id));
-    for ask in open {
+    for ask in flags(reader, session).iter().filter(|ask| Some(ask.prompt.as_str()) != said) {
         let gone = reader.withdraw(&ask.id, clock::now().wall);
         gone.map_err(|error| format!("{} could not be taken back: {error}", ask.id))?;
     }

@@ -114,6 +114,7 @@ fn set_right(ledger: &Ledger, letters: &mut Letters) {
                 asked: record.asked,
                 closed: false,
                 fetched: false,
+                limit: None,
             };
         }
     }

@@ -54,6 +54,8 @@ pub(crate) struct Listed {
     pub(crate) verify: Option<&'static str>,
     /// The ask that it waits for.
     pub(crate) waits_on: Option<String>,
+    /// Until when it waits for its provider.
+    pub(crate) waits_until_unix: Option<i64>,
     /// The branch that has its work, as long as that is neither merged nor discarded.
     pub(crate) branch: Option<String>,
     /// Its processes outside its session.
@@ -78,7 +80,9 @@ pub(crate) fn list(place: &Place, all: bool) -> Result<Vec<Listed>> {
         let verify = proofs.get(&worker.session).copied();
         let standing = paused.get(&worker.session).cloned().unwrap_or_else(|| worker.state.text());
         let branch = if has_branch(&worker.session) { branch_of(&reader, &worker.session)? } else { None };
-        Ok(Listed { standing, verify, branch, ..listed(worker, health, waits_on, wall) })
+        let limit = waits_on.and_then(|ask| letters.asks.get(ask)?.limit.as_ref());
+        let waits_until_unix = limit.map(|limit| limit.until / 1000);
+        Ok(Listed { standing, verify, waits_until_unix, branch, ..listed(worker, health, waits_on, wall) })
     };
     shown.into_iter().map(view).collect()
 }
@@ -187,6 +191,7 @@ fn listed(worker: &Worker, health: Health, waits_on: Option<&str>, wall: i64) ->
         silent_s: worker.silent_s,
         verify: None,
         waits_on: waits_on.map(str::to_owned),
+        waits_until_unix: None,
         branch: None,
         strays: worker.strays.clone(),
     }

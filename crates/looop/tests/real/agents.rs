@@ -147,11 +147,72 @@ fn claude_at_a_dialog_waits_for_the_person() {
     desk.kill();
 }
 
-/// A person who is signed in with a subscription goes on using it, also where there is a key that claude was not allowed to
-/// use.
+/// An agent whose provider takes no calls, and says until when, is told to go on when that time has come.
+fn goes_on_after_a_limit(agent: &Agent) {
+    if !found(&[agent.runner, "python3"]) {
+        return;
+    }
+    let (desk, model, _gate) = hired(agent, "one", "spent");
+    desk.start_agent(agent.runner, PROMPT);
+    without_a_paid_decider(&desk, agent);
+    desk.expect("limit");
+    desk.expect(agent.ready);
+    desk.profile().beat().ok();
+    let rows = desk.profile().run(&["ls", "--json"]).ok().json();
+    assert_eq!(rows[0]["health"], "waiting", "{}", desk.shot().text());
+    assert!(rows[0]["waits_until_unix"].is_i64(), "{rows}\n{}", desk.shot().text());
+    desk.profile().beat().ok();
+    desk.expect("I heard: The limit of your provider is over\\.");
+    let told = |said: &&String| said.contains("limit of your provider is over");
+    assert_eq!(model.heard().iter().filter(told).count(), 1, "{:?}", model.heard());
+    desk.expect(agent.ready);
+    desk.profile().beat().ok();
+    let rows = desk.profile().run(&["ls", "--json"]).ok().json();
+    assert_eq!(rows[0]["health"], "busy", "{rows}");
+    desk.kill();
+}
+
 #[test]
-fn claude_works_with_a_subscription() {
-    let agent = Agent {
+fn codex_goes_on_after_a_limit() {
+    goes_on_after_a_limit(&codex());
+}
+
+/// A claude with a subscription goes on by itself after a limit. Until then it is waiting.
+#[test]
+fn claude_at_a_limit_is_waiting_until_it_ends() {
+    let agent = subscribed();
+    if !found(&[agent.runner, "python3"]) {
+        return;
+    }
+    let (desk, _model, _gate) = hired(&agent, "one", "quota");
+    desk.start_agent(agent.runner, PROMPT);
+    without_a_paid_decider(&desk, &agent);
+    desk.expect("Continuing automatically at");
+    desk.profile().beat().ok();
+    let rows = desk.profile().run(&["ls", "--json"]).ok().json();
+    assert_eq!(rows[0]["health"], "waiting", "{rows}\n{}", desk.shot().text());
+    let started = rows[0]["started_unix"].as_i64().unwrap();
+    let until = rows[0]["waits_until_unix"].as_i64().unwrap_or_else(|| panic!("{rows}"));
+    // It names the minute.
+    let meanwhile = started - 60..=jiff::Timestamp::now().as_second();
+    assert!(meanwhile.contains(&(until - 7200)), "{rows}");
+    let asks = desk.profile().run(&["asks"]).ok().stdout;
+    assert!(asks.contains("it is waiting until "), "{asks}");
+    desk.verb("kill", &["--force"]).ok();
+    desk.left_nothing();
+}
+
+/// Beats ask nobody who costs money.
+fn without_a_paid_decider(desk: &Desk, agent: &Agent) {
+    let config = desk.profile().file("config.toml").unwrap();
+    let paid = format!("default = [\"builtin\", \"{}\"]", agent.runner);
+    assert!(config.contains(&paid), "{config}");
+    desk.profile().write("config.toml", config.replace(&paid, "default = \"builtin\""));
+}
+
+/// A claude whose person is signed in with a subscription.
+fn subscribed() -> Agent {
+    Agent {
         files: |_| {
             let login = json!({
                 "accessToken": "subscribed",
@@ -170,7 +231,14 @@ fn claude_works_with_a_subscription() {
             ]
         },
         ..claude()
-    };
+    }
+}
+
+/// A person who is signed in with a subscription goes on using it, also where there is a key that claude was not allowed to
+/// use.
+#[test]
+fn claude_works_with_a_subscription() {
+    let agent = subscribed();
     if !found(&[agent.runner, "python3"]) {
         return;
     }

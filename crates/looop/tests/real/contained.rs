@@ -135,14 +135,12 @@ fn what_codex_runs_outside_the_session_is_said() {
     let (script, repo) = (profile.outside().join("codex.sh"), profile.outside().join("repo"));
     fs::write(&script, SCRIPT).unwrap();
     let runner = format!("sh {} {{{{prompt_file}}}}", script.display());
-    profile.write("config.toml", &format!("[runners.codex]\ninteractive = {runner:?}\n"));
+    profile.write("config.toml", format!("[runners.codex]\ninteractive = {runner:?}\n"));
     made(&repo);
     let settings = profile.outside().join("home/.codex/config.toml");
-    let mut trusts = fs::read_to_string(&settings).unwrap();
-    for folder in [&repo, &profile.data().join("work/one~1")] {
-        trusts
-            .push_str(&format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", folder.display().to_string()));
-    }
+    let trusted = [&repo, &profile.data().join("work/one~1")]
+        .map(|folder| format!("[projects.{:?}]\ntrust_level = \"trusted\"\n", folder.display().to_string()));
+    let trusts = fs::read_to_string(&settings).unwrap() + &trusted.concat();
     fs::write(&settings, trusts).unwrap();
     let server = Server { home: profile.outside().join("home").to_string_lossy().into_owned() };
     let mut person =

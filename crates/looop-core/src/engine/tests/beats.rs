@@ -7,6 +7,7 @@ use crate::world::baseline::Change;
 pub(super) fn letter(id: &str, asked: i64) -> Ask {
     let (from, prompt) = ("worker".to_owned(), "Really?".to_owned());
     Ask {
+        limit: None,
         closed: false,
         fetched: false,
         v: 1,

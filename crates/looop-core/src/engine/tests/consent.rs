@@ -209,6 +209,7 @@ fn a_worker_proposes_and_a_person_decides() {
         asked: world.now.wall,
         closed: false,
         fetched: false,
+        limit: None,
     };
     world.lay(ask);
     world.beat();

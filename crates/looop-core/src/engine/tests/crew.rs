@@ -65,6 +65,7 @@ impl World {
         let ask = Ask {
             closed: false,
             fetched: false,
+            limit: None,
             v: 1,
             id: id.to_owned(),
             from: from.to_owned(),

@@ -11,6 +11,7 @@ impl World {
         let ask = Ask {
             closed: false,
             fetched: false,
+            limit: None,
             v: 1,
             from,
             kind,

@@ -13,6 +13,7 @@ fn letter(id: &str, goal: Option<&str>, asked: i64) -> crate::model::letter::Ask
     crate::model::letter::Ask {
         closed: false,
         fetched: false,
+        limit: None,
         v: 1,
         id: id.to_owned(),
         from,

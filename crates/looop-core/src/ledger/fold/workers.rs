@@ -2,7 +2,7 @@
 
 use super::memory::noted;
 use crate::ledger::entry::Entry;
-use crate::ledger::state::{Ledger, Noted, Untyped, WorkerRecord};
+use crate::ledger::state::{Ledger, Noted, Untyped, Woken, WorkerRecord};
 use crate::model::moves::Move;
 use crate::model::plan::{Act, Author, Plan};
 use crate::model::rights::Rights;
@@ -63,10 +63,11 @@ pub(super) fn done(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
                 }
             }
         }
-        Act::Typed { session, answers, .. } => {
+        Act::Typed { session, answers, wakes, .. } => {
             if let Some(record) = ledger.workers.get_mut(session) {
                 record.untyped = None;
             }
+            woken(ledger, at, session, wakes.as_deref());
             brought(ledger, answers.as_slice(), session);
         }
         Act::Nothing | Act::Hosted { .. } | Act::File { .. } | Act::Archive { .. } => {}
@@ -97,11 +98,21 @@ fn discharge(ledger: &mut Ledger, session: &str) {
 
 /// An answer could not be typed into its worker. It is tried again, less often each time.
 pub(super) fn not_typed(ledger: &mut Ledger, at: &Stamp, plan: &Plan) {
+    if let Act::Typed { session, wakes, .. } = &plan.act {
+        woken(ledger, at, session, wakes.as_deref());
+    }
     if let Act::Typed { session, answers: Some(_), .. } = &plan.act
         && let Some(record) = ledger.workers.get_mut(session)
     {
         let tries = record.untyped.map_or(0, |untyped| untyped.tries).saturating_add(1);
         record.untyped = Some(Untyped { at: *at, tries });
+    }
+}
+
+/// A worker was told, or could not be told, that its provider takes calls again: that is tried once.
+fn woken(ledger: &mut Ledger, at: &Stamp, session: &str, flag: Option<&str>) {
+    if let (Some(flag), Some(record)) = (flag, ledger.workers.get_mut(session)) {
+        record.woken = Some(Woken { flag: flag.to_owned(), at: *at });
     }
 }
 

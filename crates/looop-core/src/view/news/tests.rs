@@ -27,6 +27,7 @@ fn ask(id: &str, from: &str, asked: i64) -> Ask {
     let (id, from) = (id.to_owned(), from.to_owned());
     let (options, reference, goal, proposal) = (vec![], None, None, None);
     Ask {
+        limit: None,
         v: 1,
         id,
         from,

@@ -53,6 +53,7 @@ fn asks(seen: &mut Observation, from: &str, prompt: &str) {
     let ask = Ask {
         closed: false,
         fetched: false,
+        limit: None,
         v: 1,
         id: "a".into(),
         from: from.into(),

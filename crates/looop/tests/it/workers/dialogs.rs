@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::yard::Yard;
 use looop_sim::profile::Profile;
+use looop_sim::waiting::{Fifo, finish};
 
 /// A program that shows a menu and goes on when a key is pressed.
 const MENU: &str = "printf 'May I?\\n\\n❯ 1. Yes\\n  2. No, \\033]0;title\\007never\\n'; read -r line; echo going on; exec sleep 1000";
@@ -51,4 +52,62 @@ fn a_worker_that_waits_for_nothing_in_particular_is_left_alone() {
     yard.run(&["beat"]).ok();
     let row = yard.row("lister");
     assert_eq!(json!([row["health"], row["waits_on"]]), json!(["busy", null]));
+}
+
+/// A program called claude whose provider took no calls until some minutes ago, by its own words. It repeats on the FIFO
+/// what is typed, and goes on.
+fn limited(yard: &Yard, composer: &str) -> (Fifo, String) {
+    let until = jiff::Timestamp::now() - jiff::SignedDuration::from_mins(3);
+    let until = until.to_zoned(jiff::tz::TimeZone::UTC).strftime("%H:%M");
+    let says = format!("● You've hit your limit · resets {until} (UTC)\\n\\n? for shortcuts\\n{composer}");
+    let heard = yard.profile.fifo("heard");
+    let script = format!(
+        "#!/bin/bash\nprintf '%b' \"{says}\"\nread -r line\necho \"$line\" > '{}'\nclear\necho going on\nexec sleep 1000\n",
+        heard.path().display()
+    );
+    let path = yard.profile.outside().join("claude");
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    (heard, format!("{} {{{{prompt_file}}}}", path.display()))
+}
+
+#[test]
+fn a_worker_whose_provider_takes_no_calls_is_waiting_until_then_and_told_to_go_on() {
+    let yard = Yard::new();
+    let (heard, command) = limited(&yard, "❯ ");
+    yard.start("w", &command).ok();
+    yard.run(&["expect", "w", "for shortcuts", "--timeout", "5m"]).ok();
+    yard.run(&["beat"]).ok();
+    let row = yard.row("w");
+    let until = row["waits_until_unix"].as_i64().unwrap_or_else(|| panic!("{row}"));
+    assert_eq!(row["health"], "waiting");
+    let now = jiff::Timestamp::now().as_second();
+    assert!((now - 600..now).contains(&until), "{row}");
+    let asks = yard.run(&["asks"]).ok().stdout;
+    assert!(asks.contains("it is waiting until ") && asks.contains("hit your limit"), "{asks}");
+    assert!(yard.run(&["ls"]).ok().stdout.contains(" until "));
+
+    let beat = yard.profile.start(&["beat"]);
+    assert_eq!(heard.hear(), "The limit of your provider is over. Go on with your task.\n");
+    finish(beat).ok();
+    yard.run(&["expect", "w", "going on", "--timeout", "5m"]).ok();
+    yard.run(&["beat"]).ok();
+    let row = yard.row("w");
+    assert_eq!(json!([row["health"], row["waits_on"], row["waits_until_unix"]]), json!(["busy", null, null]));
+}
+
+#[test]
+fn a_worker_in_whose_composer_something_stands_is_left_to_the_person() {
+    let yard = Yard::new();
+    let (_heard, command) = limited(&yard, "❯ half a sentence");
+    yard.start("w", &command).ok();
+    yard.run(&["expect", "w", "half a sentence", "--timeout", "5m"]).ok();
+    for _ in 0..3 {
+        yard.run(&["beat"]);
+    }
+    let events = yard.run(&["events"]).ok().stdout;
+    assert_eq!(events.matches("composer is not seen to be empty").count(), 1, "{events}");
+    assert_eq!(yard.row("w")["health"], "waiting");
+    let shot = yard.run(&["shot", "w"]).ok().stdout;
+    assert!(shot.contains("half a sentence") && !shot.contains("provider is over"), "{shot}");
 }

@@ -249,6 +249,7 @@ fn a_worker_ends_itself_but_not_while_it_waits_for_a_person() {
         reference: None,
         goal: None,
         proposal: None,
+        limit: None,
     };
     let ask = reader.post_ask(&question, 0).unwrap().ask.id;
     said.say("go\n");
