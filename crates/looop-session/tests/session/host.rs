@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::support::{Ground, await_death, image, until};
+use crate::support::{Ground, await_death, image, is_alive, until};
 use looop_session::{Ended, Fence, HostError, Receipt, Standing, host};
 
 fn receipt(standing: Standing) -> Receipt {
@@ -370,4 +370,21 @@ fn what_is_not_a_receipt_is_named() {
     corrupt("symbolic link");
     fs::remove_file(&path).unwrap();
     assert_eq!(host::standing(&folder).unwrap(), Standing::Lost);
+}
+
+#[test]
+fn what_a_test_that_failed_left_running_ends_with_its_ground() {
+    let (told, pid) = std::sync::mpsc::channel();
+    let failed = std::thread::spawn(move || {
+        let ground = Ground::new();
+        ground.fifo("go");
+        let (folder, _launched) = ground.launch("s", &ground.spec("echo > go; sleep 1000"));
+        ground.await_fifo("go");
+        let child = until(&folder, "the number of the child", || host::child(&folder).unwrap());
+        told.send((child, folder)).unwrap();
+        panic!("as a test that fails does");
+    });
+    assert!(failed.join().is_err());
+    let (pid, folder) = pid.recv().unwrap();
+    assert!(!is_alive(pid) && !folder.exists());
 }

@@ -118,6 +118,26 @@ impl Ground {
     }
 }
 
+/// Whatever runs here ends with the ground, also with that of a test that fails. A host that was told not to start may still
+/// be on its way: without the word, which goes with the folder, it would.
+impl Drop for Ground {
+    fn drop(&mut self) {
+        let mut folders = vec![self.path()];
+        while let Some(folder) = folders.pop() {
+            if folder.join("spec.json").exists() {
+                // A test may have left files there that nobody understands: then nothing was started from them.
+                host::end(&folder).ok();
+                host::wait(&folder).ok();
+                continue;
+            }
+            let inside = fs::read_dir(&folder).into_iter().flatten().flatten();
+            folders.extend(
+                inside.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())).map(|e| e.path()),
+            );
+        }
+    }
+}
+
 /// A process that is none of theirs and must not be touched.
 pub(crate) struct Stranger(Child);
 
