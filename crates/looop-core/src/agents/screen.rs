@@ -1,6 +1,7 @@
 //! What a screen tells, by the tables and by the look of a menu.
 
 use super::table::{KNOWN, Screens, Sign};
+use crate::bounds::PROMPT;
 use crate::meter::reset_of;
 use crate::shown::Shown;
 use crate::time::{Now, minute_text};
@@ -9,6 +10,10 @@ use crate::time::{Now, minute_text};
 pub(super) const LINES: usize = 16;
 /// Characters of each.
 pub(super) const COLUMNS: usize = 120;
+/// Bytes of all of them. With all else that is said it fits what an entry holds of a question, so that nothing is cut.
+const SCREEN: usize = PROMPT - 1536;
+/// Characters and bytes of what a provider says.
+const SAID: (usize, usize) = (300, 1024);
 /// What stands before the chosen option of a menu.
 const CURSORS: [char; 7] = ['❯', '›', '>', '→', '●', '▸', '▶'];
 /// What programs say below a menu.
@@ -124,7 +129,10 @@ fn limit(known: Option<&Screens>, plain: &[String]) -> Option<String> {
     if typed || tail[at + 1..].iter().any(|line| over.iter().any(|sign| line.contains(sign))) {
         return None;
     }
-    Some(tail[at..].iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" "))
+    let said = tail[at..].iter().take(2).map(String::as_str).collect::<Vec<_>>().join(" ");
+    let mut said = Shown::head(&said, SAID.0).0.as_str().to_owned();
+    said.truncate(said.floor_char_boundary(SAID.1));
+    Some(said)
 }
 
 /// Whether the end of a screen looks like a menu: numbered options with a cursor before one, or options with a cursor and
@@ -162,9 +170,17 @@ fn unframed(line: &str) -> String {
     line.trim_matches(is_frame).to_owned()
 }
 
-/// The end of a screen, safe to print.
+/// The end of a screen, safe to print. What does not fit is left out at its beginning: the options of a dialog come last.
 fn end_of(plain: &[String]) -> String {
-    let tail = plain[plain.len().saturating_sub(LINES)..].iter();
-    let lines: Vec<String> = tail.map(|line| Shown::head(line, COLUMNS).0.as_str().to_owned()).collect();
+    let mut room = SCREEN;
+    let tail = plain.iter().rev().take(LINES).map(|line| Shown::head(line, COLUMNS).0.as_str().to_owned());
+    let mut lines: Vec<String> = tail
+        .take_while(|line| {
+            let fits = line.len() < room;
+            room = room.saturating_sub(line.len() + 1);
+            fits
+        })
+        .collect();
+    lines.reverse();
     lines.join("\n")
 }

@@ -156,3 +156,19 @@ fn a_limit_above_what_was_typed_since_is_over() {
     let half = claude.rsplit_once('❯').map(|(before, after)| format!("{before}❯ and then{after}")).unwrap();
     assert!(halt(Some("claude"), &lines(&half), false, &now()).is_some_and(|halt| halt.limit.is_some()));
 }
+
+#[test]
+fn what_is_said_of_the_largest_screen_is_not_cut_in_the_log() {
+    for wide in ["\u{10ffff}", "\u{202e}", "漢", "😀", "x"] {
+        let long = wide.repeat(1000);
+        let dialog =
+            format!("{long}\nDo you want to {long}\n{}❯ 1. Yes\n2. No", format!("{long}\n").repeat(998));
+        let limit = format!("{}usage limit reached {long}\n{long}\nThe end", format!("{long}\n").repeat(997));
+        for (screen, end) in [(dialog, "❯ 1. Yes\n2. No"), (limit, "The end")] {
+            let halt = halt(Some("claude"), &lines(&screen), false, &now()).unwrap();
+            let text = halt.text(Some(AT), &now());
+            assert!(text.len() <= crate::bounds::PROMPT, "{} bytes of {wide:?}", text.len());
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
+}
