@@ -10,6 +10,7 @@ pub mod bounds;
 pub mod brief;
 pub mod builtin;
 pub mod check;
+pub mod egress;
 pub mod engine;
 pub mod gate;
 pub mod intake;

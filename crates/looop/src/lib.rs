@@ -6,6 +6,7 @@
 pub mod cli;
 pub mod clock;
 pub mod config;
+mod egress;
 pub mod failure;
 mod hands;
 mod ops;

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use super::grant::{CommandGrant, Gives, Grant, Net, OnTaint, PathGrant, ProgramGrant};
 use super::pattern::Pattern;
-use super::valid::{env_fault, host_fault, program_fault, read_fault};
+use super::valid::{env_fault, program_fault, read_fault};
+use crate::egress::Destination;
 
 /// The keys of a grant.
 pub const GRANT_KEYS: [&str; 8] = ["path", "write", "command", "program", "env", "read", "net", "tainted"];
@@ -139,10 +140,12 @@ fn net(value: &Value) -> Reading<Net> {
         Value::Bool(false) => Ok(Net::Closed),
         Value::Bool(true) => Ok(Net::Open),
         Value::String(word) if word == "open" => Ok(Net::Open),
-        Value::Array(_) => Ok(match texts(value, host_fault)? {
-            hosts if hosts.is_empty() => Net::Closed,
-            hosts => Net::Hosts(hosts),
-        }),
+        Value::Array(_) => {
+            let hosts = texts(value, |_| None)?;
+            let read = |host: &String| Destination::parse(host).map(|host| host.to_string());
+            let hosts: Vec<String> = hosts.iter().map(read).collect::<Reading<_>>()?;
+            Ok(if hosts.is_empty() { Net::Closed } else { Net::Hosts(hosts) })
+        }
         Value::Null | Value::Number(_) | Value::String(_) | Value::Object(_) => {
             Err(expected("a list of hosts, or \"open\" for all of them", value))
         }

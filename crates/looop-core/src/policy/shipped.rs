@@ -452,5 +452,7 @@ fn spelled(words: &str, hosts: &[String]) -> Vec<String> {
     if !words.contains("HOST") {
         return vec![words.to_owned()];
     }
-    hosts.iter().filter(|host| !host.starts_with('*')).map(|host| words.replace("HOST", host)).collect()
+    // Of `git.corp private` an address has the name alone.
+    let named = hosts.iter().filter(|host| !host.starts_with('*')).filter_map(|host| host.split(' ').next());
+    named.map(|host| words.replace("HOST", host)).collect()
 }

@@ -28,17 +28,6 @@ pub(super) fn env_fault(name: &str) -> Option<&'static str> {
     (!is_name).then_some("cannot be the name of a variable: letters, digits and _")
 }
 
-/// What is wrong with a host.
-pub(super) fn host_fault(host: &str) -> Option<&'static str> {
-    let (name, port) = host.rsplit_once(':').map_or((host, None), |(name, port)| (name, Some(port)));
-    let name = name.strip_prefix("*.").unwrap_or(name);
-    let letters = |part: &str| part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
-    let is_name = name.split('.').all(|part| !part.is_empty() && !part.starts_with('-') && letters(part));
-    let is_port = port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0));
-    (!is_name || !is_port)
-        .then_some("is no host: a name such as api.github.com, or *.example.org, and no path")
-}
-
 /// What is wrong with a path.
 pub(super) fn read_fault(path: &str) -> Option<&'static str> {
     if !path.starts_with('/') && !path.starts_with("~/") {

@@ -1,5 +1,6 @@
 //! Verbs that looop calls itself by: `_batch`, `_host <folder>`, `_decide <run> <runner> [workers]`,
-//! `_notify <channel>`, `_work <verb> <session>`, `_box <kind> <bwrap> <word>…`, `_stages <command>…`, `_pulse <folder>`.
+//! `_notify <channel>`, `_work <verb> <session>`, `_box <kind> <bwrap> <word>…`, `_stages <command>…`, `_egress <hosts> <word>…`,
+//! `_inside <ports> <word>…`, `_pulse <folder>`.
 
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::ExitCode;
 
 use looop_core::model::work::Settle;
 
+use crate::egress;
 use crate::failure::{Failure, Result};
 use crate::hands::{decider, notify, sandbox, stages, works};
 use crate::ops::Place;
@@ -22,6 +24,8 @@ pub(super) fn run(args: &[OsString]) -> Option<ExitCode> {
         ("_work", Some(verb)) => Some(said(work(verb, args.get(3)))),
         ("_box", Some(_)) => Some(enter(&args[2..])),
         ("_stages", Some(_)) => Some(pipeline(&args[2..])),
+        ("_egress", Some(_)) => Some(coded(egress::outside(&args[2..], complain))),
+        ("_inside", Some(_)) => Some(coded(egress::inside(&args[2..]))),
         ("_pulse", Some(data)) => Some(super::up::pulse(data)),
         _ => None,
     }
@@ -36,6 +40,18 @@ fn enter(words: &[OsString]) -> ExitCode {
     let (code, reason) = sandbox::enter(words);
     super::print::say(&format!("looop: {reason}"));
     ExitCode::from(code)
+}
+
+fn complain(text: &str) {
+    super::print::say(&format!("looop: {text}"));
+}
+
+/// The exit code of a command, or of what went wrong around it.
+fn coded(done: std::result::Result<u8, (u8, String)>) -> ExitCode {
+    ExitCode::from(done.unwrap_or_else(|(code, reason)| {
+        complain(&reason);
+        code
+    }))
 }
 
 /// Settles the work of a worker. The lock holder starts it, and it goes on when that one dies.

@@ -23,7 +23,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("config", &[]),
     ("failure", &[]),
-    ("hands", &["clock", "config", "failure", "threads"]),
+    ("egress", &["threads"]),
+    ("hands", &["clock", "config", "egress", "failure", "threads"]),
     ("ops", &["clock", "config", "failure", "hands", "pulse", "setup", "threads"]),
     ("pulse", &["clock", "config", "failure", "hands", "setup", "threads"]),
     ("setup", &["config"]),
@@ -32,6 +33,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 
 /// What goes beyond that, each for a reason that ARCHITECTURE.md gives: where, and what exactly.
 const DOORS: &[(&str, &str)] = &[
+    ("cli/hidden.rs", "egress"),
     ("cli/hidden.rs", "hands::decider"),
     ("cli/hidden.rs", "hands::notify"),
     ("cli/hidden.rs", "hands::sandbox"),

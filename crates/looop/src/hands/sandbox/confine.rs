@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::means::Means;
 use super::{bwrap, view};
+use crate::egress;
+use crate::hands::environ;
 
 /// What something confined sees besides the machine's programs, the profile, and `box/scratch/` and `box/reports/`,
 /// which it may write.
@@ -20,8 +22,10 @@ pub(crate) struct Confine {
     pub(crate) tools: Vec<PathBuf>,
     /// Files that it may not read, wherever they lie.
     pub(crate) hide: Vec<PathBuf>,
-    /// Whether it reaches the network.
+    /// Whether it reaches the whole network.
     pub(crate) net: bool,
+    /// The hosts that it reaches where it does not reach all.
+    pub(crate) hosts: Vec<String>,
     /// The session of a worker: it keeps its terminal and sees its own folder below `sessions/`.
     pub(crate) session: Option<String>,
     /// The goal whose caches it has; without one it has none that are kept.
@@ -37,6 +41,13 @@ pub(crate) fn wrap(
 ) -> Result<Vec<OsString>, String> {
     let Means::Bwrap(bwrap) = means else { return Ok(argv) };
     let mut words = bwrap::words(bwrap, &view::view(confine, data)?);
-    words.extend(argv);
-    Ok(words)
+    let boxed = |argv: Vec<OsString>| {
+        words.extend(argv);
+        Ok(words)
+    };
+    if confine.hosts.is_empty() {
+        return boxed(argv);
+    }
+    let inner = environ::bin().ok_or("the path of this program cannot be found")?;
+    egress::through(&confine.hosts, (&environ::image(), &inner), argv, boxed)
 }

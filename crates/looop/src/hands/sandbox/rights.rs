@@ -36,7 +36,8 @@ pub(crate) fn of_granted(config: &Config, granted: &Granted, goal: &str) -> Conf
         goal: Some(goal.to_owned()).filter(|goal| !goal.is_empty()),
         read: granted.read.iter().filter_map(|path| located(path)).collect(),
         hide: config.env_file.iter().cloned().collect(),
-        net: granted.net,
+        net: granted.net && granted.hosts.is_empty(),
+        hosts: granted.hosts.clone(),
         ..Confine::default()
     }
 }

@@ -23,6 +23,8 @@ impl Ground {
     pub(crate) fn new(sandbox: &str, config: &str) -> Self {
         let profile = Profile::bare(LOOOP).goal("g", "A goal of the person's.\n").env("PLANTED", SECRET);
         let home = profile.outside().join("home");
+        let path = format!("{}:{}", home.join("bin").display(), std::env::var("PATH").unwrap());
+        let profile = profile.env("PATH", path);
         fs::create_dir(home.join(".ssh")).unwrap();
         fs::write(home.join(".ssh/id"), SECRET).unwrap();
         fs::write(home.join("plain"), "plain\n").unwrap();

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod bounds;
+mod egress;
 mod ground;
 mod ordinary;
 mod sensors;
