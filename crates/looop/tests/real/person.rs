@@ -15,6 +15,8 @@ use vt100::{MouseProtocolMode, Parser, Screen};
 
 /// After this long what is waited for does not come.
 const NEVER: Duration = Duration::from_mins(5);
+/// After this long a person presses a key again.
+const A_WHILE: Duration = Duration::from_secs(10);
 
 /// A person whose terminal runs one program.
 pub(crate) struct Person {
@@ -58,6 +60,19 @@ impl Person {
         while !self.screen().contents().contains(text) {
             let goes_on = self.waits_for_more(deadline);
             assert!(goes_on, "no {text:?} on the terminal:\n{}", self.screen().contents());
+        }
+    }
+
+    /// Presses a key until the person sees this text: again when nothing came of it for a while. gemini loses an Enter that
+    /// comes after it has drawn a text and before it has taken it in.
+    #[track_caller]
+    pub(crate) fn presses_until(&mut self, key: &str, text: &str) {
+        let deadline = Instant::now() + NEVER;
+        while !self.screen().contents().contains(text) {
+            assert!(Instant::now() < deadline, "no {text:?} on the terminal:\n{}", self.screen().contents());
+            self.types(key);
+            let next = deadline.min(Instant::now() + A_WHILE);
+            while !self.screen().contents().contains(text) && self.waits_for_more(next) {}
         }
     }
 

@@ -252,8 +252,7 @@ impl Story {
 fn talks(person: &mut Person, own: &Own, text: &str) {
     person.types(text);
     person.sees(text);
-    person.types(&format!("{}\r", own.between));
-    person.sees(&format!("I heard: {text}"));
+    person.presses_until(&format!("{}\r", own.between), &format!("I heard: {text}"));
 }
 
 /// Adds keys to a file of JSON.
