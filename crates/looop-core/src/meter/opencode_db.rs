@@ -13,6 +13,8 @@ use crate::intake::stream::{Format, text};
 
 /// Parts of a session among which the prompt is looked for.
 const FIRST: usize = 8;
+/// The error of an answer that was being waited for when opencode ended.
+const ABORTED: &str = "MessageAbortedError";
 /// Most messages of a session, and how many of the last are looked at.
 const MESSAGES: usize = 100_000;
 const LAST: usize = 3;
@@ -115,16 +117,24 @@ pub fn beginning(db: &Database<'_>, session: &str) -> Read<String> {
     Ok(rows(db, ("part", "part_session_idx"), session, Take::First)?.concat())
 }
 
-/// Whether an answer may be on its way in a session: it was asked for, and has neither ended nor failed. What an answer
-/// used is noted when its tools have run.
+/// Whether an answer may be on its way in a session: one has neither ended nor failed or was aborted, or the last message is one that
+/// the next request follows at once, a person's or an answer that called tools. What an answer used is noted when its
+/// tools have run.
 pub fn awaits_answer(db: &Database<'_>, session: &str) -> Read<bool> {
     let rows = rows(db, ("message", "message_session_time_created_id_idx"), session, Take::Last)?;
-    let open = |data: &String| {
-        let message: Value = serde_json::from_str(data).unwrap_or_default();
-        let ended = message.pointer("/time/completed").is_some() || message.get("error").is_some();
-        text(&message, "/role") == "assistant" && !ended
+    let messages: Vec<Value> =
+        rows.iter().map(|data| serde_json::from_str(data).unwrap_or_default()).collect();
+    // One that was aborted may have been answered.
+    let aborted = |message: &Value| text(message, "/error/name") == ABORTED;
+    let failed = |message: &Value| message.get("error").is_some() && !aborted(message);
+    let open = |message: &Value| {
+        let ended = message.pointer("/time/completed").is_some() || failed(message);
+        text(message, "/role") == "assistant" && (!ended || aborted(message))
     };
-    Ok(rows.iter().any(open))
+    let goes_on = |message: &Value| {
+        !failed(message) && (text(message, "/role") == "user" || text(message, "/finish") == "tool-calls")
+    };
+    Ok(messages.iter().any(open) || messages.last().is_some_and(goes_on))
 }
 
 /// Which rows are wanted.

@@ -199,7 +199,10 @@ def session(id, directory, cost=0.0, tokens=0, parent=None, said=''):
 for n in range(2000): session(f'beside-{n:05}', '/elsewhere', 7.0, 7, None, 'x' * (n % 7) * 1000)
 c.commit(); c.execute('pragma wal_checkpoint(truncate)')
 session('one', '/w', 0.25, 1000, None, 'y' * 9000 + 'Read (session a~1) now'); session('child', '/w', 0.5, 10, 'one'); session('other', '/w', 9.0, 9, None, 'hello')
-session('tree', '/work/b~1', 0.125, 100)
+session('tree', '/work/b~1', 0.125, 100); session('tools', '/work/d~1', 0.5, 100); session('ended', '/work/e~1', 0.5, 100)
+message = '{"role":"assistant","time":{"completed":1},"finish":"%s"}'
+c.execute('insert into message values (?,?,?,?)', ('m1', 'tree', 1, message % 'stop')); c.execute('insert into message values (?,?,?,?)', ('m2', 'tools', 1, message % 'tool-calls'))
+c.execute('insert into message values (?,?,?,?)', ('m3', 'ended', 1, '{"role":"assistant","time":{"completed":1},"error":{"name":"MessageAbortedError"}}'))
 c.commit(); session('open', '/w', 5.0, 5, None, '(session a~1)')
 sys.stdout.flush(); os._exit(0)
 "#;
@@ -220,8 +223,13 @@ sys.stdout.flush(); os._exit(0)
         assert!(made.success());
         assert!(fs::metadata(root.join("opencode.db-wal")).unwrap().len() > 0, "some of it is in the log");
         let env = [("HOME".to_owned(), home.path().to_string_lossy().into_owned())].into();
-        let all =
-            [wanted("a~1", "/w", false), wanted("b~1", "/work/b~1", true), wanted("c~1", "/nowhere", true)];
+        let all = [
+            wanted("a~1", "/w", false),
+            wanted("b~1", "/work/b~1", true),
+            wanted("c~1", "/nowhere", true),
+            wanted("d~1", "/work/d~1", true),
+            wanted("e~1", "/work/e~1", true),
+        ];
         let looked = look(&env, &all, &Prices::default());
         let micros = |session: &str| {
             let Metered::Exact(usage) = &looked[session] else { panic!("{looked:?}") };
@@ -230,6 +238,11 @@ sys.stdout.flush(); os._exit(0)
         assert_eq!(micros("a~1"), (750_000, 1010), "with the session that it started");
         assert_eq!(micros("b~1"), (125_000, 100));
         assert!(matches!(looked["c~1"], Metered::Unanswered(_)), "{looked:?}");
+        assert!(
+            matches!(looked["d~1"], Metered::AtLeast(_)),
+            "a request follows what called tools: {looked:?}"
+        );
+        assert!(matches!(looked["e~1"], Metered::AtLeast(_)), "an aborted answer may have cost: {looked:?}");
         fs::write(root.join("opencode.db"), "no database").unwrap();
         assert_eq!(look(&env, &all, &Prices::default()).len(), 0, "nothing is known");
     }

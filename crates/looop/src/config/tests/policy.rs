@@ -324,7 +324,8 @@ fn any_grant() -> impl Strategy<Value = Grant> {
         prop_oneof![
             Just(Net::Closed),
             Just(Net::Open),
-            prop::collection::vec("(\\*\\.)?[a-z]{1,3}(\\.[a-z]{1,3})?", 1..3).prop_map(Net::Hosts),
+            prop::collection::vec("(\\*\\.[a-z]{1,3}\\.)?[a-z]{1,3}(\\.[a-z]{1,3})?", 1..3)
+                .prop_map(Net::Hosts),
         ]
     };
     let gives = || {
