@@ -271,7 +271,8 @@ fn a_run_that_prints_nothing_is_ended_and_what_it_may_have_cost_is_set_aside() {
 #[test]
 fn a_run_whose_provider_cannot_be_reached_is_ended_and_costs_nothing() {
     let tick = format!("echo '{{\"type\":\"turn.started\"}}'; echo '{OFFLINE}'; exec sleep 3600");
-    let profile = runner(&tick, "silence = \"1s\"");
+    // Long enough for a slow machine to print two lines.
+    let profile = runner(&tick, "silence = \"10s\"");
     let record = fails(&profile, "unreached", "the provider cannot be reached: Reconnecting...");
     spent(&record, 0.0, "not charged");
     // A person who tries again is not held up.
